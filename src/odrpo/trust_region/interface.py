@@ -1,0 +1,109 @@
+"""The public edge of the solvers: checks, precision, and the kind of array that goes back."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from odrpo.trust_region.checks import check_shapes, check_values, resolve_metric
+from odrpo.trust_region.problem import Array, Metric, Problem, Solution
+
+
+def solve(
+    advantages: Array,
+    policy: Array,
+    radius: Array,
+    metric: str | Metric = "kl",
+    weights: Array | None = None,
+    mask: Array | None = None,
+) -> Solution:
+    """Maximise E_rho E_pi'[A] over all policies pi' with E_rho d(pi', pi) <= radius, exactly.
+
+    Args:
+        advantages: (S, N), one row a state.
+        policy: (S, N), the old policy; each row sums to one.
+        radius: delta >= 0; infinity gives the greedy policy.
+        metric: "kl", "wasserstein", "sinkhorn", or `KL()`, `Wasserstein(cost)`,
+            `Sinkhorn(cost, strength)`.
+        weights: (S,), how much each state counts; made to sum to one. None: all the same.
+        mask: (S, N), True where an action is allowed. None: all are.
+
+    Returns:
+        The optimal policy with its certificate. NumPy input is solved in its own precision
+        (float64 unless all of it is float32), whatever JAX's setting, and comes back as NumPy; JAX
+        input, also under jit, vmap and grad, stays JAX.
+
+    Raises:
+        ValueError: what is wrong, where, and what would be right. Under jit only shapes are known,
+            and only they are checked.
+
+    >>> import odrpo
+    >>> step = odrpo.solve([[1.0, 0.0, -1.0]], [[0.2, 0.3, 0.5]], radius=0.1, metric="wasserstein")
+    >>> step.policy.round(3)
+    array([[0.3, 0.3, 0.4]])
+    >>> print(f"beta {step.beta:.3f}, distance {step.distance:.3f}, gap {step.gap:.0e}")
+    beta 2.000, distance 0.100, gap 0e+00
+    """
+    metric = resolve_metric(metric)
+    inputs = {"advantages": advantages, "policy": policy, "radius": radius}
+    inputs |= {"weights": weights, "mask": mask}
+    inputs |= {field.name: getattr(metric, field.name) for field in fields(metric)}
+    arrays = {name: _as_array(name, value) for name, value in inputs.items() if value is not None}
+
+    check_shapes(arrays)
+    on_device = any(isinstance(value, jax.Array) for value in arrays.values())
+    if on_device:
+        dtype = _device_precision(arrays)
+        if not any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
+            check_values({name: np.asarray(value) for name, value in arrays.items()})
+        return _solve(*_cast(arrays, metric, dtype, jnp))
+
+    single = all(arrays[name].dtype == np.float32 for name in ("advantages", "policy"))
+    arguments = _cast(arrays, metric, np.dtype(np.float32 if single else np.float64), np)
+    check_values(arrays)
+    with jax.enable_x64(not single):
+        return jax.tree.map(_as_numpy, _solve(*arguments))
+
+
+@jax.jit
+def _solve(metric: Metric, arrays: dict[str, Array]) -> Solution:
+    return metric.solve(Problem.create(**arrays))
+
+
+def _as_array(name: str, value: Any) -> Array:
+    """Anything that is numbers as an array, a JAX one as it is."""
+    if isinstance(value, jax.Array):
+        return value
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: rows of different lengths; use a rectangular array") from error
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: {array.dtype} is no kind of number that can be used here")
+    return array
+
+
+def _as_numpy(value: jax.Array) -> Any:
+    """A NumPy scalar, or an array of the user's own to write to."""
+    return np.asarray(value)[()] if value.ndim == 0 else np.array(value)
+
+
+def _device_precision(arrays: dict[str, Array]) -> np.dtype:
+    """The wider of the two tables' precisions, at least float32 and within JAX's setting."""
+    tables = [arrays["advantages"].dtype, arrays["policy"].dtype]
+    wide = np.float64 in [dtype for dtype in tables] and jax.config.jax_enable_x64
+    return np.dtype(np.float64 if wide else np.float32)
+
+
+def _cast(
+    arrays: dict[str, Array], metric: Metric, dtype: np.dtype, library: Any
+) -> tuple[Metric, dict[str, Array]]:
+    """The metric and the rest, each in the precision of the solve."""
+    cast = {
+        name: library.asarray(value, bool if name == "mask" else dtype)
+        for name, value in arrays.items()
+    }
+    own = {field.name: cast.pop(field.name, None) for field in fields(metric)}
+    return replace(metric, **own), cast

@@ -1,0 +1,39 @@
+"""The KL trust region: the policy is tilted by exp(A / beta)."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.trust_region.problem import Array, Problem, Solution
+from odrpo.trust_region.tilt import Tilt
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class KL:
+    """Mean Kullback-Leibler divergence: E_rho KL(pi' || pi) <= delta."""
+
+    def solve(self, problem: Problem) -> Solution:
+        """pi'(a|s) = pi(a|s) exp(A(s,a)/beta*) / E_pi[exp(A/beta*)] (paper: continuous_KL_optimal).
+
+        beta* = 0, where the ball holds the greedy policy, gives pi restricted to the best actions.
+        """
+        best = self._tilt(problem).solve(problem.radius)
+        return Solution.certify(
+            problem, best.rows, best.temperature, best.divergence, best.gain, best.dual_gain
+        )
+
+    def dual(self, problem: Problem, beta: Array) -> Array:
+        """beta delta + E_rho beta log E_pi[exp(A/beta)] (paper: kl_trco_dual), a scalar."""
+        return problem.baseline + self._tilt(problem).dual_gain(beta, problem.radius)
+
+    def _tilt(self, problem: Problem) -> Tilt:
+        log_policy = log_probability(problem.policy)
+        return Tilt.of(problem.advantages, problem.policy, log_policy, problem.weights)
+
+
+def log_probability(policy: Array) -> Array:
+    """log pi, -inf where pi is zero, with no NaN in its gradient."""
+    positive = policy > 0
+    return jnp.where(positive, jnp.log(jnp.where(positive, policy, 1)), -jnp.inf)

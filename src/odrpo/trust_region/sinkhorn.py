@@ -1,0 +1,66 @@
+"""The Sinkhorn trust region: Wasserstein with an entropy that makes the transport smooth."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.trust_region.problem import Array, Problem, Solution
+from odrpo.trust_region.tilt import Tilt
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Sinkhorn:
+    """Mean Sinkhorn divergence: E_rho min_Q [<Q, d> - H(Q) / lambda] <= delta.
+
+    Q runs over the joint distributions with marginals pi and pi', H is Shannon's entropy (Song et
+    al. 2023). The ball holds the Wasserstein ball of the same radius and shrinks to it as lambda
+    grows: the two distances differ by at most 2 log(N) / lambda.
+    """
+
+    cost: Array | None = None
+    """(N, N) or (S, N, N): cost[..., i, j] of carrying mass from i to j; None is the 0/1 distance."""
+    strength: Array = 100.0
+    """lambda > 0."""
+
+    def solve(self, problem: Problem) -> Solution:
+        """pi'(j|s) = sum_i pi(i|s) softmax_j[(lambda/beta*) A(s,j) - lambda d_ij].
+
+        This is a KL step taken from each action i apart: its prior is softmax_j(-lambda d_ij), its
+        temperature beta / lambda, and the radius is lambda times what the entropy leaves of delta.
+        """
+        tilt, least, shift = self._tilt(problem)
+        best = tilt.solve(self.strength * (problem.radius - least))
+        return Solution.certify(
+            problem,
+            policy=jnp.sum(problem.policy[:, :, None] * best.rows, axis=1),
+            beta=self.strength * best.temperature,
+            distance=least + best.divergence / self.strength,
+            gain=best.gain + shift,
+            dual_gain=best.dual_gain + shift,
+        )
+
+    def dual(self, problem: Problem, beta: Array) -> Array:
+        """beta (delta + H(pi)/lambda) + (beta/lambda) E sum_i pi_i log sum_j exp(lambda (A_j/beta - d_ij))."""
+        tilt, least, shift = self._tilt(problem)
+        radius = self.strength * (problem.radius - least)
+        return problem.baseline + shift + tilt.dual_gain(beta / self.strength, radius)
+
+    def _tilt(self, problem: Problem) -> tuple[Tilt, Array, Array]:
+        """The KL problem behind it, the least divergence there is, and the gain at that point."""
+        states, actions = problem.policy.shape
+        cost = 1 - jnp.eye(actions, dtype=problem.policy.dtype) if self.cost is None else self.cost
+        cost = jnp.broadcast_to(cost, (states, actions, actions))
+        kernel = jnp.where(problem.allowed[:, None, :], -self.strength * cost, -jnp.inf)
+        log_total = jax.nn.logsumexp(kernel, axis=2, keepdims=True)
+        mass = problem.weights[:, None] * problem.policy
+        advantages = jnp.broadcast_to(problem.advantages[:, None, :], cost.shape)
+        log_prior = kernel - log_total
+        prior = jnp.exp(log_prior)
+        tilt = Tilt.of(advantages, prior, log_prior, mass)
+
+        entropy = -jnp.sum(problem.weights[:, None] * jax.scipy.special.xlogy(*[problem.policy] * 2))
+        least = -(entropy + jnp.sum(mass * log_total[:, :, 0])) / self.strength
+        blurred = jnp.sum(prior * advantages, axis=2)
+        return tilt, least, jnp.sum(mass * (blurred - problem.advantages))

@@ -1,0 +1,233 @@
+"""The Wasserstein trust region: probability is carried from worse actions to better ones."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.trust_region.problem import Array, Problem, Solution
+
+MAX_ITERATIONS = 256
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Wasserstein:
+    """Mean Wasserstein distance: E_rho W(pi', pi) <= delta, for a cost of moving between actions."""
+
+    cost: Array | None = None
+    """(N, N) or (S, N, N): cost[..., i, j] of carrying mass from i to j; None is the 0/1 distance."""
+
+    def solve(self, problem: Problem) -> Solution:
+        """pi'(j|s) = sum_i pi(i|s) Q_ij (paper: discrete_wass_optimal), with the ties at beta* split.
+
+        At beta* two plans are optimal, one short of the radius and one beyond it. The paper takes
+        one of them; the mixture that uses the radius up is the optimum of the linear program.
+        """
+        transport = self._transport(problem)
+        chord = find_chord(*jax.lax.stop_gradient((transport, problem.radius)))
+        # A state of weight zero has no say in the chord: its plan is that of beta* itself.
+        counted = (problem.weights > 0)[:, None]
+        near_price = jnp.where(counted, chord.beta_near, chord.beta)
+        far_price = jnp.where(counted, chord.beta_far, chord.beta)
+        near, far = transport.plan(near_price), transport.plan(far_price)
+
+        mass = transport.mass
+        near_distance, near_gain = near.totals(mass)
+        extra_distance = jnp.sum(mass * (far.distance - near.distance))
+        extra_gain = jnp.sum(mass * (far.gain - near.gain))
+        split = extra_distance > 0
+        per_extra = 1 / jnp.where(split, extra_distance, 1)
+        share = jnp.where(split, jnp.clip((problem.radius - near_distance) * per_extra, 0, 1), 0)
+        beta = jnp.where(split, extra_gain * per_extra, chord.beta)
+
+        return Solution.certify(
+            problem,
+            policy=transport.carry(problem.policy, near_price, far_price, share),
+            beta=beta,
+            distance=near_distance + share * extra_distance,
+            gain=near_gain + share * extra_gain,
+            dual_gain=dual_gain(transport, beta, problem.radius),
+        )
+
+    def dual(self, problem: Problem, beta: Array) -> Array:
+        """beta delta + E_rho sum_i pi_i max_j (A_j - beta d_ij) (paper: wass_trco_dual), a scalar."""
+        return problem.baseline + dual_gain(self._transport(problem), beta, problem.radius)
+
+    def _transport(self, problem: Problem) -> "Transport":
+        if self.cost is None:
+            return UnitTransport.of(problem)
+        return CostTransport.of(problem, self.cost)
+
+
+class Plan(NamedTuple):
+    """A deterministic transport: every action of every state goes to one action, (S, N) each."""
+
+    gain: Array
+    """A(s, target) - A(s, i)."""
+    distance: Array
+    """d(i, target)."""
+
+    def totals(self, mass: Array) -> tuple[Array, Array]:
+        """Distance and gain of the whole plan, two scalars."""
+        return jnp.sum(mass * self.distance), jnp.sum(mass * self.gain)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class UnitTransport:
+    """With the 0/1 distance an action either stays or goes to the best one."""
+
+    mass: Array
+    """rho pi, (S, N)."""
+    gap: Array
+    """A(s, best) - A(s, i), (S, N)."""
+    best: Array
+    """Index of the best action, (S, 1)."""
+
+    @classmethod
+    def of(cls, problem: Problem) -> "UnitTransport":
+        """Find the best action of each state."""
+        advantages = jnp.where(problem.allowed, problem.advantages, -jnp.inf)
+        best = jnp.argmax(advantages, axis=1, keepdims=True)
+        gap = jnp.max(advantages, axis=1, keepdims=True) - problem.advantages
+        return cls(problem.weights[:, None] * problem.policy, gap, best)
+
+    def plan(self, beta: Array) -> Plan:
+        """What each action does at a price, a scalar or (S, 1); on a tie it stays."""
+        moves = self.gap > beta
+        return Plan(jnp.where(moves, self.gap, 0), jnp.where(moves, jnp.ones_like(self.gap), 0))
+
+    def carry(self, policy: Array, near: Array, far: Array, share: Array) -> Array:
+        """The policy after the plan at price `near` mixed with a share of that at `far`, (S, N)."""
+        leaving = jnp.where(self.gap > near, 1, jnp.where(self.gap > far, share, 0)) * policy
+        arriving = jnp.sum(leaving, axis=1, keepdims=True)
+        is_best = jnp.arange(policy.shape[1])[None, :] == self.best
+        return jnp.where(is_best, policy + arriving, policy - leaving)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class CostTransport:
+    """With any cost the target of i maximises A_j - beta d_ij."""
+
+    mass: Array
+    """rho pi, (S, N)."""
+    advantages: Array
+    """(S, N), -inf where forbidden."""
+    cost: Array
+    """(S, N, N)."""
+    tolerance: Array
+    """(S, 1): scores this close are a tie; their rounding is about as large."""
+
+    @classmethod
+    def of(cls, problem: Problem, cost: Array) -> "CostTransport":
+        """Close the forbidden actions."""
+        states, actions = problem.advantages.shape
+        largest = jnp.max(jnp.abs(problem.advantages), axis=1, keepdims=True)
+        return cls(
+            problem.weights[:, None] * problem.policy,
+            jnp.where(problem.allowed, problem.advantages, -jnp.inf),
+            jnp.broadcast_to(cost, (states, actions, actions)),
+            8 * float(jnp.finfo(largest.dtype).eps) * jax.lax.stop_gradient(largest),
+        )
+
+    def plan(self, beta: Array) -> Plan:
+        """What each action does at a price, a scalar or (S, 1); of several targets the nearest."""
+        highest, candidates = self._candidates(beta)
+        distance = jnp.min(candidates, axis=2)
+        price = jnp.where(jnp.isfinite(beta), beta, 0)
+        gain = highest - self.advantages + price * distance
+        occupied = self.mass > 0  # a forbidden action may have nowhere to go
+        return Plan(jnp.where(occupied, gain, 0), jnp.where(occupied, distance, 0))
+
+    def carry(self, policy: Array, near: Array, far: Array, share: Array) -> Array:
+        """The policy after the plan at price `near` mixed with a share of that at `far`, (S, N)."""
+        actions = jnp.arange(policy.shape[1])[None, None, :]
+
+        def arrives(beta: Array) -> Array:
+            _, candidates = self._candidates(beta)
+            return jnp.argmin(candidates, axis=2, keepdims=True) == actions
+
+        part = jnp.where(arrives(near), 1 - share, 0) + jnp.where(arrives(far), share, 0)
+        return jnp.sum(part * policy[:, :, None], axis=1)
+
+    def _candidates(self, beta: Array) -> tuple[Array, Array]:
+        """max_j (A_j - beta d_ij), (S, N), and d_ij where j attains it, else inf, (S, N, N)."""
+        beta = jnp.broadcast_to(beta, (self.mass.shape[0], 1))[:, :, None]
+        finite = jnp.isfinite(beta)
+        score = self.advantages[:, None, :] - jnp.where(finite, beta, 0) * self.cost
+        # At an infinite price only what is free can move.
+        score = jnp.where(finite | (self.cost == 0), score, -jnp.inf)
+        highest = jnp.max(score, axis=2)
+        tied = score >= (highest - self.tolerance)[:, :, None]
+        return highest, jnp.where(tied, self.cost, jnp.inf)
+
+
+Transport = UnitTransport | CostTransport
+
+
+def dual_gain(transport: Transport, beta: Array, radius: Array) -> Array:
+    """beta delta + sum of mass times the best (gain - beta d), a scalar: at any beta no less than the best gain."""
+    distance, gain = transport.plan(beta).totals(transport.mass)
+    priced_radius = jnp.where(beta > 0, beta * jnp.where(beta > 0, radius, 0), 0)
+    return priced_radius + gain - beta * distance
+
+
+class Chord(NamedTuple):
+    """The face of the dual at which the radius is met, scalars."""
+
+    beta: Array
+    beta_near: Array
+    """The price of a plan that keeps within the radius."""
+    beta_far: Array
+    """The price of a plan that goes beyond it, or the same plan where none does."""
+
+
+class Point(NamedTuple):
+    """A plan as a point in the plane of distance and gain, with the price it is optimal for."""
+
+    beta: Array
+    distance: Array
+    gain: Array
+
+
+def find_chord(transport: Transport, radius: Array) -> Chord:
+    """Shrink a chord between two plans until it is a face of the hull of all plans.
+
+    Plans are points (distance, gain); the optimum lies where their upper concave hull meets the
+    radius. The slope of the chord between a plan within the radius and one beyond it is a price;
+    the best plan at that price lies above the chord and replaces an end, or the chord is a face.
+    Every plan is a vertex, so that this ends after finitely many steps: about log2 of the number
+    of pairs, each one pass over the data.
+    """
+
+    def best_at(beta: Array) -> Point:
+        return Point(beta, *transport.plan(beta).totals(transport.mass))
+
+    def shrink(state):
+        count, near, far, _ = state
+        middle = best_at((far.gain - near.gain) / (far.distance - near.distance))
+        between = (near.distance < middle.distance) & (middle.distance < far.distance)
+        within = middle.distance <= radius
+        near = choose(between & within, middle, near)
+        far = choose(between & ~within, middle, far)
+        return count + 1, near, far, ~between
+
+    def unfinished(state):
+        count, *_, finished = state
+        return ~finished & (count < MAX_ITERATIONS)
+
+    dtype = transport.mass.dtype
+    near, far = best_at(jnp.asarray(jnp.inf, dtype)), best_at(jnp.asarray(0, dtype))
+    unbound = far.distance <= radius
+    near = choose(unbound, far, near)
+    _, near, far, _ = jax.lax.while_loop(unfinished, shrink, (0, near, far, unbound))
+    slope = (far.gain - near.gain) / jnp.where(unbound, 1, far.distance - near.distance)
+    return Chord(jnp.where(unbound, 0, slope), near.beta, far.beta)
+
+
+def choose(condition: Array, this: Point, other: Point) -> Point:
+    """`this` where the condition holds, else `other`."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), this, other)

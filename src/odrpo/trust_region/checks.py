@@ -66,8 +66,10 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
         weights = arrays["weights"]
         usable = (weights >= 0) & np.isfinite(weights)
         _require(usable, "weights", weights, "is no weight", "use finite numbers >= 0")
-        if not 0 < weights.sum() < np.inf:
-            raise ValueError(f"weights: they sum to {weights.sum()}; use a finite sum > 0")
+        with np.errstate(over="ignore"):
+            total = weights.sum()
+        if not 0 < total < np.inf:
+            raise ValueError(f"weights: they sum to {total}; use a finite sum > 0")
     if "cost" in arrays:
         cost = arrays["cost"]
         usable = (cost >= 0) & np.isfinite(cost)
@@ -80,7 +82,7 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
         _require(usable, "strength", strength, "is no strength", "use a finite number > 0")
 
 
-def _require(good: np.ndarray, name: str, values: np.ndarray, problem: str, remedy: str) -> None:
+def _require(good: Any, name: str, values: np.ndarray, problem: str, remedy: str) -> None:
     """Raise a ValueError for the first place that is not good; a place may be a whole row."""
     if np.all(good):
         return

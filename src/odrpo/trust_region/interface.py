@@ -46,10 +46,10 @@ def solve(
     >>> print(f"beta {step.beta:.3f}, distance {step.distance:.3f}, gap {step.gap:.0e}")
     beta 2.000, distance 0.100, gap 0e+00
     """
-    metric = resolve_metric(metric)
+    chosen = resolve_metric(metric)
     inputs = {"advantages": advantages, "policy": policy, "radius": radius}
     inputs |= {"weights": weights, "mask": mask}
-    inputs |= {field.name: getattr(metric, field.name) for field in fields(metric)}
+    inputs |= {field.name: getattr(chosen, field.name) for field in fields(chosen)}
     arrays = {name: _as_array(name, value) for name, value in inputs.items() if value is not None}
 
     check_shapes(arrays)
@@ -58,10 +58,10 @@ def solve(
         dtype = _device_precision(arrays)
         if not any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
             check_values({name: np.asarray(value) for name, value in arrays.items()})
-        return _solve(*_cast(arrays, metric, dtype, jnp))
+        return _solve(*_cast(arrays, chosen, dtype, jnp))
 
     single = all(arrays[name].dtype == np.float32 for name in ("advantages", "policy"))
-    arguments = _cast(arrays, metric, np.dtype(np.float32 if single else np.float64), np)
+    arguments = _cast(arrays, chosen, np.dtype(np.float32 if single else np.float64), np)
     check_values(arrays)
     with jax.enable_x64(not single):
         return jax.tree.map(_as_numpy, _solve(*arguments))
@@ -91,14 +91,14 @@ def _as_numpy(value: jax.Array) -> Any:
 
 
 def _device_precision(arrays: dict[str, Array]) -> np.dtype:
-    """The wider of the two tables' precisions, at least float32 and within JAX's setting."""
-    tables = [arrays["advantages"].dtype, arrays["policy"].dtype]
-    wide = np.float64 in [dtype for dtype in tables] and jax.config.jax_enable_x64
+    """The wider precision of the tables that JAX holds, at least float32."""
+    tables = [arrays["advantages"], arrays["policy"]]
+    wide = any(isinstance(table, jax.Array) and table.dtype == np.float64 for table in tables)
     return np.dtype(np.float64 if wide else np.float32)
 
 
 def _cast(
-    arrays: dict[str, Array], metric: Metric, dtype: np.dtype, library: Any
+    arrays: dict[str, Array], metric: Any, dtype: np.dtype, library: Any
 ) -> tuple[Metric, dict[str, Array]]:
     """The metric and the rest, each in the precision of the solve."""
     cast = {

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import jax
-import jax.numpy as jnp
 
 from odrpo.trust_region.problem import Array, Problem, Solution
-from odrpo.trust_region.tilt import Tilt
+from odrpo.trust_region.tilt import Tilt, log_probability
 
 
 @jax.tree_util.register_dataclass
@@ -31,9 +30,3 @@ class KL:
     def _tilt(self, problem: Problem) -> Tilt:
         log_policy = log_probability(problem.policy)
         return Tilt.of(problem.advantages, problem.policy, log_policy, problem.weights)
-
-
-def log_probability(policy: Array) -> Array:
-    """log pi, -inf where pi is zero, with no NaN in its gradient."""
-    positive = policy > 0
-    return jnp.where(positive, jnp.log(jnp.where(positive, policy, 1)), -jnp.inf)

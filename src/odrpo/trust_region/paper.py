@@ -29,8 +29,10 @@ class _Arrays(NamedTuple):
     def of(cls, problem: Problem) -> "_Arrays":
         if not np.all(problem.allowed):
             raise ValueError("problem: the paper's searches know no mask; use odrpo.solve")
-        names = ("advantages", "policy", "weights")
-        return cls(*(np.asarray(getattr(problem, name)) for name in names), float(problem.radius))
+        advantages, policy, weights = map(
+            np.asarray, (problem.advantages, problem.policy, problem.weights)
+        )
+        return cls(advantages, policy, weights, float(problem.radius))
 
 
 def kl_dual(problem: Problem, beta: float) -> float:
@@ -39,7 +41,10 @@ def kl_dual(problem: Problem, beta: float) -> float:
 
 
 def kl_dual_gradient(problem: Problem, beta: float) -> float:
-    """Its derivative as the paper prints it: delta + E_rho{log E_pi[e^(A/beta)] - E_pi[e^(A/beta) A] / (beta E_pi[e^(A/beta)])}."""
+    """Its derivative as the paper prints it, with e = exp(A/beta).
+
+    delta + E_rho{log E_pi[e] - E_pi[e A] / (beta E_pi[e])}
+    """
     return _kl_dual_gradient(_Arrays.of(problem), beta)
 
 
@@ -48,10 +53,10 @@ def basin_hopping(
 ) -> Search:
     """Minimise the KL dual by SciPy's basin hopping with BFGS and the paper's gradient.
 
-    The defaults are those of the authors' published code. It falls short in three ways: it spends
-    some hundred evaluations where a convex function of one variable needs a handful; its steps of
-    fixed length know nothing of the scale of beta, so that beta* = 1000 or 0.001 is missed; and it
-    stops at a tolerance, not at a certificate.
+    The defaults are those of the authors' published code. It spends some hundred evaluations where
+    a convex function of one variable needs a handful, and it stops where the gradient is below an
+    absolute tolerance, not at a certificate: the gradient is delta - E KL, so that for a small
+    radius every beta looks optimal, and what it returns may be wrong by any factor.
     """
     arrays = _Arrays.of(problem)
 
@@ -64,7 +69,11 @@ def basin_hopping(
     # Line searches step to beta <= 0, where the dual is infinite.
     with np.errstate(all="ignore"):
         found = optimize.basinhopping(
-            dual, [start], niter=hops, rng=seed, minimizer_kwargs={"method": "BFGS", "jac": gradient}
+            dual,
+            [start],
+            niter=hops,
+            rng=seed,
+            minimizer_kwargs={"method": "BFGS", "jac": gradient},
         )
     return Search(float(found.x[0]), float(found.fun))
 
@@ -95,10 +104,8 @@ def local_optimum(problem: Problem, start: float) -> float:
     return float(gaps[~moves].max())
 
 
-def two_phase(
-    problem: Problem, starts: int = 20, steps: int = 100, seed: int | None = 0
-) -> Search:
-    """Minimise the 0/1 Wasserstein dual: random starts, each led on by the proposition while it moves.
+def two_phase(problem: Problem, starts: int = 20, steps: int = 100, seed: int | None = 0) -> Search:
+    """Minimise the 0/1 Wasserstein dual: random starts, led on by the proposition while they move.
 
     It falls short where the dual has many pieces. From below, the proposition climbs one breakpoint
     a step; from above it stops at the first breakpoint it meets, because a breakpoint counts as
@@ -117,7 +124,7 @@ def two_phase(
 
 
 def transport_policy(problem: Problem, beta: float, tie_moves: bool = False) -> np.ndarray:
-    """The paper's optimal policy (thm_optimal_policy_wass): the whole mass of i goes to one j*, (S, N).
+    """The paper's optimal policy (thm_optimal_policy_wass), all mass of i going to one j*, (S, N).
 
     At beta* there is always a tie unless beta* = 0. If tied mass stays, the policy is short of the
     optimum, often equal to the old one; if it moves, it leaves the trust region. The optimum

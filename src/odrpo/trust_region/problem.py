@@ -73,7 +73,7 @@ class Problem:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Solution:
-    """The optimal policy and its certificate: no policy in the ball beats `objective` by over `gap`."""
+    """The optimal policy and its certificate: none in the ball is better by more than `gap`."""
 
     policy: Array
     """pi'*, (S, N)."""

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.trust_region.problem import Array, Problem, Solution
-from odrpo.trust_region.tilt import Tilt
+from odrpo.trust_region.tilt import Tilt, log_probability
 
 
 @jax.tree_util.register_dataclass
@@ -20,7 +20,7 @@ class Sinkhorn:
     """
 
     cost: Array | None = None
-    """(N, N) or (S, N, N): cost[..., i, j] of carrying mass from i to j; None is the 0/1 distance."""
+    """(N, N) or (S, N, N), cost[..., i, j] of moving from i to j; None is the 0/1 distance."""
     strength: Array = 100.0
     """lambda > 0."""
 
@@ -42,7 +42,10 @@ class Sinkhorn:
         )
 
     def dual(self, problem: Problem, beta: Array) -> Array:
-        """beta (delta + H(pi)/lambda) + (beta/lambda) E sum_i pi_i log sum_j exp(lambda (A_j/beta - d_ij))."""
+        """beta delta + (beta/lambda) E_rho[H(pi) + sum_i pi_i log sum_j exp(lambda A_j/beta - k_ij)].
+
+        Here k = lambda d; a scalar.
+        """
         tilt, least, shift = self._tilt(problem)
         radius = self.strength * (problem.radius - least)
         return problem.baseline + shift + tilt.dual_gain(beta / self.strength, radius)
@@ -60,7 +63,8 @@ class Sinkhorn:
         prior = jnp.exp(log_prior)
         tilt = Tilt.of(advantages, prior, log_prior, mass)
 
-        entropy = -jnp.sum(problem.weights[:, None] * jax.scipy.special.xlogy(*[problem.policy] * 2))
+        log_policy = jnp.where(mass > 0, log_probability(problem.policy), 0)
+        entropy = -jnp.sum(mass * log_policy)
         least = -(entropy + jnp.sum(mass * log_total[:, :, 0])) / self.strength
         blurred = jnp.sum(prior * advantages, axis=2)
         return tilt, least, jnp.sum(mass * (blurred - problem.advantages))

@@ -78,7 +78,13 @@ class Tilt:
         scale = jax.lax.stop_gradient(jnp.max(jnp.abs(values)))
         scale = jnp.where(scale > 0, scale, 1)
         return cls(
-            values / scale, scale, prior, log_prior, weights, -mean[..., 0] / scale, below_best / scale
+            values / scale,
+            scale,
+            prior,
+            log_prior,
+            weights,
+            -mean[..., 0] / scale,
+            below_best / scale,
         )
 
     def mean(self, rows: Array) -> Array:
@@ -147,7 +153,7 @@ class Tilt:
         return Optimum(
             rows=jax.nn.softmax(self.log_prior + eta * self.below_best),
             temperature=jnp.where(greedy, 0, jnp.where(moving, unit, jnp.inf)),
-            divergence=jnp.where(moving, self.mean(moments.divergence), 0),
+            divergence=jnp.where(moving, jnp.maximum(self.mean(moments.divergence), 0), 0),
             gain=unit * self.mean(moments.gain),
             dual_gain=jnp.where(greedy, self.scale * self.mean(self.highest), dual_gain),
         )
@@ -217,6 +223,12 @@ def _optimal_eta_jvp(primals: tuple, tangents: tuple) -> tuple[Array, Array]:
     slope = tilt.mean(tilt.moments(safe).variance) / safe
     eta_dot = (radius_dot - divergence_dot) / jnp.where(searching & (slope > 0), slope, 1)
     return eta, jnp.where(searching, eta_dot, 0)
+
+
+def log_probability(policy: Array) -> Array:
+    """log pi, -inf where pi is zero, with no NaN in its gradient."""
+    positive = policy > 0
+    return jnp.where(positive, jnp.log(jnp.where(positive, policy, 1)), -jnp.inf)
 
 
 def is_small(radius: Array) -> Array:

@@ -14,13 +14,13 @@ MAX_ITERATIONS = 256
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Wasserstein:
-    """Mean Wasserstein distance: E_rho W(pi', pi) <= delta, for a cost of moving between actions."""
+    """Mean Wasserstein distance: E_rho W(pi', pi) <= delta for a cost d between actions."""
 
     cost: Array | None = None
-    """(N, N) or (S, N, N): cost[..., i, j] of carrying mass from i to j; None is the 0/1 distance."""
+    """(N, N) or (S, N, N), cost[..., i, j] of moving from i to j; None is the 0/1 distance."""
 
     def solve(self, problem: Problem) -> Solution:
-        """pi'(j|s) = sum_i pi(i|s) Q_ij (paper: discrete_wass_optimal), with the ties at beta* split.
+        """pi'(j|s) = sum_i pi(i|s) Q_ij (paper: discrete_wass_optimal), with ties at beta* split.
 
         At beta* two plans are optimal, one short of the radius and one beyond it. The paper takes
         one of them; the mixture that uses the radius up is the optimum of the linear program.
@@ -52,7 +52,7 @@ class Wasserstein:
         )
 
     def dual(self, problem: Problem, beta: Array) -> Array:
-        """beta delta + E_rho sum_i pi_i max_j (A_j - beta d_ij) (paper: wass_trco_dual), a scalar."""
+        """beta delta + E_rho sum_i pi_i max_j(A_j - beta d_ij) (paper: wass_trco_dual)."""
         return problem.baseline + dual_gain(self._transport(problem), beta, problem.radius)
 
     def _transport(self, problem: Problem) -> "Transport":
@@ -169,7 +169,7 @@ Transport = UnitTransport | CostTransport
 
 
 def dual_gain(transport: Transport, beta: Array, radius: Array) -> Array:
-    """beta delta + sum of mass times the best (gain - beta d), a scalar: at any beta no less than the best gain."""
+    """beta delta + sum_si mass max_j(gain - beta d): at any beta no less than the best gain."""
     distance, gain = transport.plan(beta).totals(transport.mass)
     priced_radius = jnp.where(beta > 0, beta * jnp.where(beta > 0, radius, 0), 0)
     return priced_radius + gain - beta * distance
@@ -206,7 +206,7 @@ def find_chord(transport: Transport, radius: Array) -> Chord:
     def best_at(beta: Array) -> Point:
         return Point(beta, *transport.plan(beta).totals(transport.mass))
 
-    def shrink(state):
+    def shrink(state: tuple) -> tuple:
         count, near, far, _ = state
         middle = best_at((far.gain - near.gain) / (far.distance - near.distance))
         between = (near.distance < middle.distance) & (middle.distance < far.distance)
@@ -215,7 +215,7 @@ def find_chord(transport: Transport, radius: Array) -> Chord:
         far = choose(between & ~within, middle, far)
         return count + 1, near, far, ~between
 
-    def unfinished(state):
+    def unfinished(state: tuple) -> Array:
         count, *_, finished = state
         return ~finished & (count < MAX_ITERATIONS)
 

@@ -1,0 +1,41 @@
+# Every target sets up what it needs; a second run reinstalls nothing.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: run test test-all lint bench setup clean help
+
+help:  ## Say what there is
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: setup  ## Solve the shipped example and draw its pictures into out/
+	$(BIN)/odrpo solve examples/machine_repair.json --figures out
+
+test: setup  ## Run the tests, but for the slow ones
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: setup  ## Run every test
+	$(BIN)/python -m pytest -n 2
+
+lint: setup  ## Check style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup  ## Time the solvers beside their peers, into results/benchmarks/
+	$(BIN)/python benchmarks/solver.py
+
+setup: $(STAMP)  ## Make .venv with everything installed
+
+$(STAMP): pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (once, about a minute)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "odrpo needs Python 3.11 or later; set PYTHON=")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[dev]'
+	@touch $(STAMP)
+
+clean:  ## Remove .venv, caches and pictures
+	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

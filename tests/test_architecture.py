@@ -1,0 +1,35 @@
+"""Imports go one way: the solvers know nothing of what is built on them."""
+
+import ast
+from pathlib import Path
+
+import odrpo
+
+PACKAGE = Path(odrpo.__file__).parent
+# Each layer may import the layers before it.
+LAYERS = ["trust_region", "problem_files", "figures", "cli"]
+
+
+def imported(path: Path) -> set[str]:
+    """The top layers of odrpo that a file imports."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("odrpo."):
+            names.add(node.module.split(".")[1])
+        if isinstance(node, ast.ImportFrom) and node.module == "odrpo":
+            names |= {alias.name for alias in node.names} & set(LAYERS)
+    return names
+
+
+def test_every_module_has_a_layer() -> None:
+    modules = {path.stem for path in PACKAGE.iterdir() if path.stem[0] != "_"}
+    assert modules == set(LAYERS)
+
+
+def test_imports_go_down() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        layer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if layer == "__init__":
+            continue
+        allowed = set(LAYERS[: LAYERS.index(layer) + 1])
+        assert imported(path) <= allowed, f"{path} imports upwards"

@@ -49,11 +49,11 @@ def draw_duals(
             axes.set_title(f"{TITLES[name]}: the dual in its one variable")
     # The paper's searches know neither masks nor costs.
     if "mask" not in problem.arrays:
-        on_host = jax.tree.map(np.asarray, arrays)
-        _mark_search(left, "basin hopping", paper.basin_hopping(on_host))
+        tables = paper.Tables.of(**problem.arguments())
+        _mark_search(left, "basin hopping", paper.basin_hopping(tables))
         if "cost" not in problem.arrays:
-            _mark_search(right, "two-phase search", paper.two_phase(on_host))
-            _note_plans(right, on_host, solutions["wasserstein"])
+            _mark_search(right, "two-phase search", paper.two_phase(tables))
+            _note_plans(right, tables, solutions["wasserstein"])
     for axes in (left, right):
         axes.legend(loc="upper center", frameon=False)
     return figure
@@ -95,13 +95,12 @@ def _draw_dual(axes: Axes, problem: Problem, metric: Metric, solution: Solution)
 
 def _mark_search(axes: Axes, name: str, found: paper.Search) -> None:
     label = f"{name} (paper): beta = {found.beta:.4g}"
-    axes.plot(found.beta, found.dual, "X", color=PAPER, ms=11, label=label, zorder=2)
+    axes.plot(found.beta, found.dual, "X", color=PAPER, ms=14, label=label, zorder=2)
 
 
-def _note_plans(axes: Axes, problem: Problem, solution: Solution) -> None:
+def _note_plans(axes: Axes, problem: paper.Tables, solution: Solution) -> None:
     """What the paper's plan does at beta*, where mass is tied."""
-    gaps = problem.advantages.max(axis=1, keepdims=True) - problem.advantages
-    beta = float(gaps.ravel()[np.abs(gaps - solution.beta).argmin()])
+    beta = float(problem.gaps.ravel()[np.abs(problem.gaps - solution.beta).argmin()])
     lines = [f"split tie (exact): distance {solution.distance:.3g}, gain {solution.gain:.3g}"]
     for tie_moves in (False, True):
         change = paper.transport_policy(problem, beta, tie_moves) - problem.policy
@@ -109,7 +108,7 @@ def _note_plans(axes: Axes, problem: Problem, solution: Solution) -> None:
         gain = problem.weights @ (change * problem.advantages).sum(axis=1)
         name = "tie moves" if tie_moves else "tie stays"
         lines.append(f"{name} (paper): distance {distance:.3g}, gain {gain:.3g}")
-    text = "\n".join([f"mass tied at beta*, radius {float(problem.radius):.3g}", *lines])
+    text = "\n".join([f"mass tied at beta*, radius {problem.radius:.3g}", *lines])
     axes.text(0.45, 0.79, text, transform=axes.transAxes, ha="center", va="top", fontsize=8)
 
 

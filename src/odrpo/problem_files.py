@@ -72,7 +72,8 @@ def read_problem(path: Path, radius: float | None = None) -> ProblemFile:
         for kind in ("states", "actions")
         if kind in entries
     }
-    return ProblemFile(arrays, str(np.asarray(entries.get("metric", "kl"))), labels)
+    metric = str(np.ravel(entries.get("metric", "kl"))[0])
+    return ProblemFile(arrays, metric, labels)
 
 
 def write_solution(path: Path, solution: Solution) -> None:

@@ -4,12 +4,10 @@ Both duals are convex in their one variable, so that no global search is called 
 function here falls short of is said in its docstring and shown in tests/trust_region/test_paper.py.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import optimize
-
-from odrpo.trust_region.problem import Problem
 
 
 class Search(NamedTuple):
@@ -19,37 +17,50 @@ class Search(NamedTuple):
     dual: float
 
 
-class _Arrays(NamedTuple):
+class Tables(NamedTuple):
+    """A problem in NumPy's float64; the paper's searches know no mask and no cost but 0/1."""
+
     advantages: np.ndarray
+    """(S, N)."""
     policy: np.ndarray
-    weights: np.ndarray
+    """(S, N)."""
     radius: float
+    weights: np.ndarray
+    """(S,), sums to one."""
 
     @classmethod
-    def of(cls, problem: Problem) -> "_Arrays":
-        if not np.all(problem.allowed):
-            raise ValueError("problem: the paper's searches know no mask; use odrpo.solve")
-        advantages, policy, weights = map(
-            np.asarray, (problem.advantages, problem.policy, problem.weights)
-        )
-        return cls(advantages, policy, weights, float(problem.radius))
+    def of(
+        cls, advantages: Any, policy: Any, radius: float, weights: Any | None = None
+    ) -> "Tables":
+        """From what `odrpo.solve` takes."""
+        advantages = np.asarray(advantages, float)
+        weights = np.ones(len(advantages)) if weights is None else np.asarray(weights, float)
+        return cls(advantages, np.asarray(policy, float), float(radius), weights / weights.sum())
+
+    @property
+    def gaps(self) -> np.ndarray:
+        """max_j A_j - A_i, (S, N)."""
+        return self.advantages.max(axis=1, keepdims=True) - self.advantages
 
 
-def kl_dual(problem: Problem, beta: float) -> float:
+def kl_dual(problem: Tables, beta: float) -> float:
     """beta delta + E_rho beta log E_pi[exp(A/beta)] (paper: kl_trco_dual)."""
-    return _kl_dual(_Arrays.of(problem), beta)
+    _, highest, normaliser, _ = _tilted(problem, beta)
+    return float(beta * (problem.radius + problem.weights @ (highest[:, 0] + np.log(normaliser))))
 
 
-def kl_dual_gradient(problem: Problem, beta: float) -> float:
+def kl_dual_gradient(problem: Tables, beta: float) -> float:
     """Its derivative as the paper prints it, with e = exp(A/beta).
 
     delta + E_rho{log E_pi[e] - E_pi[e A] / (beta E_pi[e])}
     """
-    return _kl_dual_gradient(_Arrays.of(problem), beta)
+    exponent, highest, normaliser, tilted = _tilted(problem, beta)
+    mean = np.einsum("sn,sn->s", tilted, exponent) / normaliser
+    return float(problem.radius + problem.weights @ (highest[:, 0] + np.log(normaliser) - mean))
 
 
 def basin_hopping(
-    problem: Problem, start: float = 0.5, hops: int = 20, seed: int | None = 0
+    problem: Tables, start: float = 0.5, hops: int = 20, seed: int | None = 0
 ) -> Search:
     """Minimise the KL dual by SciPy's basin hopping with BFGS and the paper's gradient.
 
@@ -58,13 +69,12 @@ def basin_hopping(
     absolute tolerance, not at a certificate: the gradient is delta - E KL, so that for a small
     radius every beta looks optimal, and what it returns may be wrong by any factor.
     """
-    arrays = _Arrays.of(problem)
 
     def dual(beta: np.ndarray) -> float:
-        return _kl_dual(arrays, beta[0]) if beta[0] > 0 else np.inf
+        return kl_dual(problem, beta[0]) if beta[0] > 0 else np.inf
 
     def gradient(beta: np.ndarray) -> np.ndarray:
-        return np.array([_kl_dual_gradient(arrays, beta[0]) if beta[0] > 0 else 0.0])
+        return np.array([kl_dual_gradient(problem, beta[0]) if beta[0] > 0 else 0.0])
 
     # Line searches step to beta <= 0, where the dual is infinite.
     with np.errstate(all="ignore"):
@@ -78,41 +88,38 @@ def basin_hopping(
     return Search(float(found.x[0]), float(found.fun))
 
 
-def wasserstein_dual(problem: Problem, beta: float) -> float:
+def wasserstein_dual(problem: Tables, beta: float) -> float:
     """beta delta + E_rho sum_i pi_i max_j (A_j - beta 1[i != j]) (paper: wass_trco_dual)."""
-    arrays = _Arrays.of(problem)
-    best = arrays.advantages.max(axis=1, keepdims=True)
-    value = np.maximum(arrays.advantages, best - beta)
-    return float(beta * arrays.radius + arrays.weights @ (arrays.policy * value).sum(axis=1))
+    best = problem.advantages.max(axis=1, keepdims=True)
+    value = np.maximum(problem.advantages, best - beta)
+    return float(beta * problem.radius + problem.weights @ (problem.policy * value).sum(axis=1))
 
 
-def local_optimum(problem: Problem, start: float) -> float:
+def local_optimum(problem: Tables, start: float) -> float:
     """One application of the paper's proposition (prop_optimal_beta_wass) from `start`.
 
     It is the better end of the linear piece of the dual that holds `start`, no more: the optimum
     only if that piece touches it. Started at or above the largest gap it returns that gap, at which
     nothing moves.
     """
-    arrays = _Arrays.of(problem)
-    gaps = arrays.advantages.max(axis=1, keepdims=True) - arrays.advantages
-    mass = arrays.weights[:, None] * arrays.policy
+    gaps = problem.gaps
+    mass = problem.weights[:, None] * problem.policy
     moves = gaps > start
     if not moves.any():
         return float(gaps.max())
-    if arrays.radius < mass[moves].sum():
+    if problem.radius < mass[moves].sum():
         return float(gaps[moves].min())
     return float(gaps[~moves].max())
 
 
-def two_phase(problem: Problem, starts: int = 20, steps: int = 100, seed: int | None = 0) -> Search:
+def two_phase(problem: Tables, starts: int = 20, steps: int = 100, seed: int | None = 0) -> Search:
     """Minimise the 0/1 Wasserstein dual: random starts, led on by the proposition while they move.
 
     It falls short where the dual has many pieces. From below, the proposition climbs one breakpoint
     a step; from above it stops at the first breakpoint it meets, because a breakpoint counts as
     part of the piece above it. So the end is beta* only if `steps` are many or a start is lucky.
     """
-    arrays = _Arrays.of(problem)
-    gaps = arrays.advantages.max(axis=1, keepdims=True) - arrays.advantages
+    gaps = problem.gaps
     ends = []
     for beta in np.random.default_rng(seed).uniform(0, gaps.max(), starts):
         for _ in range(steps):
@@ -123,37 +130,25 @@ def two_phase(problem: Problem, starts: int = 20, steps: int = 100, seed: int | 
     return min(ends, key=lambda end: end.dual)
 
 
-def transport_policy(problem: Problem, beta: float, tie_moves: bool = False) -> np.ndarray:
+def transport_policy(problem: Tables, beta: float, tie_moves: bool = False) -> np.ndarray:
     """The paper's optimal policy (thm_optimal_policy_wass), all mass of i going to one j*, (S, N).
 
     At beta* there is always a tie unless beta* = 0. If tied mass stays, the policy is short of the
     optimum, often equal to the old one; if it moves, it leaves the trust region. The optimum
     splits it: see `odrpo.Wasserstein`.
     """
-    arrays = _Arrays.of(problem)
-    best = arrays.advantages.argmax(axis=1)
-    gaps = arrays.advantages.max(axis=1, keepdims=True) - arrays.advantages
+    best = problem.advantages.argmax(axis=1)
+    gaps = problem.gaps
     moves = (gaps >= beta) if tie_moves else (gaps > beta)
-    moved = np.where(moves, arrays.policy, 0)
-    policy = arrays.policy - moved
+    moved = np.where(moves, problem.policy, 0)
+    policy = problem.policy - moved
     policy[np.arange(len(best)), best] += moved.sum(axis=1)
     return policy
 
 
-def _kl_dual(arrays: _Arrays, beta: float) -> float:
-    _, highest, normaliser, _ = _tilted(arrays, beta)
-    return float(beta * (arrays.radius + arrays.weights @ (highest[:, 0] + np.log(normaliser))))
-
-
-def _kl_dual_gradient(arrays: _Arrays, beta: float) -> float:
-    exponent, highest, normaliser, tilted = _tilted(arrays, beta)
-    mean = np.einsum("sn,sn->s", tilted, exponent) / normaliser
-    return float(arrays.radius + arrays.weights @ (highest[:, 0] + np.log(normaliser) - mean))
-
-
-def _tilted(arrays: _Arrays, beta: float) -> tuple[np.ndarray, ...]:
+def _tilted(problem: Tables, beta: float) -> tuple[np.ndarray, ...]:
     """A / beta, its largest entry a row, and pi exp(A / beta), less that, summed and not."""
-    exponent = arrays.advantages / beta
+    exponent = problem.advantages / beta
     highest = exponent.max(axis=1, keepdims=True)
-    tilted = arrays.policy * np.exp(exponent - highest)
+    tilted = problem.policy * np.exp(exponent - highest)
     return exponent, highest, np.einsum("sn->s", tilted), tilted

@@ -42,9 +42,9 @@ class Sinkhorn:
         )
 
     def dual(self, problem: Problem, beta: Array) -> Array:
-        """beta delta + (beta/lambda) E_rho[H(pi) + sum_i pi_i log sum_j exp(lambda A_j/beta - k_ij)].
+        """beta (delta + E_rho[H(pi)]/lambda) + (beta/lambda) E_rho sum_i pi_i log_i.
 
-        Here k = lambda d; a scalar.
+        Here log_i = log sum_j exp(lambda (A_j/beta - d_ij)); a scalar.
         """
         tilt, least, shift = self._tilt(problem)
         radius = self.strength * (problem.radius - least)

@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
-PIP_FLAGS := --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: run test test-all lint bench setup clean help
 

@@ -60,11 +60,6 @@ class Problem:
         )
 
     @property
-    def centred(self) -> Array:
-        """A - E_pi[A] in each state, (S, N): the gain of an action over the old policy."""
-        return self.advantages - jnp.sum(self.policy * self.advantages, axis=1, keepdims=True)
-
-    @property
     def baseline(self) -> Array:
         """E_rho E_pi[A], a scalar: the objective of not moving at all."""
         return jnp.vdot(self.weights, jnp.sum(self.policy * self.advantages, axis=1))

@@ -51,7 +51,7 @@ def test_every_form_gives_the_same_step(kind: str, tmp_path, monkeypatch, capsys
     printed = capsys.readouterr().out
     exact = odrpo.solve(**case.arguments, metric=odrpo.Wasserstein(case.cost_per_state()))
     assert f"{exact.beta:.6g}" in printed
-    assert "100 % of the radius" in printed
+    assert "100 % used" in printed
     written = np.loadtxt(tmp_path / "new" / "policy.csv", delimiter=",")
     np.testing.assert_array_equal(written, exact.policy)
 
@@ -102,9 +102,19 @@ COMPLAINTS = {
     "ending": ({"x.txt": "1"}, "x.txt", "expected an .npz or .json file, or a folder"),
     "not JSON": ({"x.json": "{"}, "x.json", "can't be read as JSON"),
     "JSON list": ({"x.json": "[1]"}, "x.json", "expected an object with the names advantages"),
-    "not an npz": ({"x.npz": "PK"}, "x.npz", "can't be read as .npz"),
+    "not an npz": ({"x.npz": "PK"}, "x.npz", "x.npz: not an .npz archive of plain arrays"),
+    "not an npy": ({"d/policy.npy": "text"}, "d", "policy.npy: not an .npy file"),
     "empty folder": ({"d/readme.txt": ""}, "d", "no .csv, .json or .npy files"),
-    "CSV of words": ({"d/advantages.csv": "a,b"}, "d", "can't be read as numbers"),
+    "CSV with a header": (
+        {"d/advantages.csv": "run,stop\n1,2"},
+        "d",
+        "advantages.csv, row 1, column 1: 'run' is not a number; there is no header row",
+    ),
+    "two names": (
+        {"x.json": '{"advantages": [[1]], "policy": [[1]], "radius": 1, "states": ["a", "b"]}'},
+        "x.json",
+        "2 names of states for 1 states",
+    ),
     "misspelt": (
         {"x.json": '{"advantage": [[1]]}'},
         "x.json",
@@ -148,15 +158,38 @@ def test_complaints_are_one_readable_line(name: str, tmp_path, monkeypatch, caps
     assert message in capsys.readouterr().err
 
 
-def test_an_ending_that_can_not_be_written(tmp_path) -> None:
-    solution = odrpo.solve([[1.0, 0.0]], [[0.3, 0.7]], 0.01)
-    with pytest.raises(ValueError, match=r"can't write '.xlsx'; use .npz, .npy, .csv or .json"):
-        write_solution(tmp_path / "out.xlsx", solution)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "x.xlsx"], "x.xlsx: can't write '.xlsx'; use .npz, .npy, .csv, .json"),
+        (["--out", "x"], "x: has no ending"),
+        (["--out", "file/x.csv"], "file: File exists"),
+        (["--figures", "file"], "file: File exists"),
+    ],
+)
+def test_what_can_not_be_written(arguments, message, tmp_path, monkeypatch, capsys) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "solve", EXAMPLE, *arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_json_has_no_infinity(tmp_path) -> None:
+    write_solution(tmp_path / "x.json", odrpo.solve([[1.0, 0.0]], [[0.3, 0.7]], 0.0))
+    assert json.loads((tmp_path / "x.json").read_text())["beta"] is None
+
+
+def test_what_the_metric_ignores_is_said(tmp_path, monkeypatch, capsys) -> None:
+    case = random_case(0)
+    path = write_problem(tmp_path, "npz", **case.arguments, cost=case.line_cost())
+    run(monkeypatch, "solve", path)
+    assert "kl does not use the cost" in capsys.readouterr().out
 
 
 def test_an_npz_with_pickled_objects_is_refused(tmp_path) -> None:
     np.savez(tmp_path / "x.npz", advantages=np.array([{"a": 1}], dtype=object))
-    with pytest.raises(ValueError, match=r"can't be read as .npz"):
+    with pytest.raises(ValueError, match=r"not an \.npz archive of plain arrays"):
         read_problem(tmp_path / "x.npz")
 
 
@@ -173,3 +206,6 @@ def test_the_installed_command_helps() -> None:
     text = subprocess.run([command, "solve", "--help"], capture_output=True, text=True, check=True)
     assert "--radius" in text.stdout
     assert "Draw dual.png and policies.png" in text.stdout
+    assert "None" not in text.stdout
+    text = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert text.stdout.strip() == f"odrpo {odrpo.__version__}"

@@ -1,8 +1,9 @@
 """The command line: `odrpo COMMAND --help` tells what each does."""
 
 import sys
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import tyro
@@ -10,33 +11,47 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from odrpo.problem_files import ProblemFile, read_problem, write_solution
+from odrpo.problem_files import ProblemFile, check_writable, read_problem, write_solution
 from odrpo.trust_region import Solution, solve
 
 app = tyro.extras.SubcommandApp()
 
 
+def optional(metavar: str) -> Any:
+    """An option that is shown by what it takes, without its default of None."""
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
+
+
+MetricName = Literal["kl", "wasserstein", "sinkhorn"]
+
+
 @app.command(name="solve")
 def solve_file(
-    file: Annotated[Path, tyro.conf.Positional],
-    metric: Literal["kl", "wasserstein", "sinkhorn"] | None = None,
-    radius: float | None = None,
-    out: Path | None = None,
-    figures: Path | None = None,
+    file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
+    metric: Annotated[MetricName | None, optional("kl|wasserstein|sinkhorn")] = None,
+    radius: Annotated[float | None, optional("NUMBER")] = None,
+    out: Annotated[Path | None, optional("FILE")] = None,
+    figures: Annotated[Path | None, optional("FOLDER")] = None,
     top: int = 8,
 ) -> None:
     """Solve one trust-region problem exactly and show the step with its certificate.
 
+    FILE is an .npz or .json file, or a folder of .csv files. It holds advantages and policy (states
+    x actions), radius, and if need be weights, mask, cost, strength, metric, and the names of
+    states and actions.
+
+    Example: odrpo solve examples/machine_repair.json --metric kl --radius 0.05 --out policy.csv
+
     Args:
-        file: The problem: an .npz or .json file, or a folder of .csv files, with the names
-            advantages (states x actions), policy, radius, and if need be weights, mask, cost,
-            strength, metric, and labels: states, actions.
-        metric: The trust region; the file's, or kl, where not given.
-        radius: How far the policy may move; the file's where not given.
-        out: Write the new policy here (.csv, .npy) or the whole solution (.npz, .json).
-        figures: Draw dual.png and policies.png into this folder.
+        file: The problem to solve.
+        metric: The trust region; else the one that FILE names; else kl.
+        radius: How far the policy may move; else the radius in FILE.
+        out: Write the new policy (.csv, .npy) or the whole solution (.npz, .json) here.
+        figures: Draw dual.png and policies.png, which compare the three metrics, into this folder.
         top: How many of the states that move most are listed.
     """
+    if out is not None:
+        check_writable(out)
     problem = read_problem(file, radius)
     chosen = metric or problem.metric
     solution = solve(**problem.arguments(), metric=problem.build_metric(chosen))
@@ -44,6 +59,8 @@ def solve_file(
     console.print(_summary(file, problem, chosen, solution))
     if top > 0:
         console.print(_movers(problem, solution, top))
+    for name in problem.unused_by(chosen):
+        console.print(f"note: {chosen} does not use the {name} in {escape(file.name)}")
     if out is not None:
         write_solution(out, solution)
         console.print(f"wrote {escape(str(out))}")
@@ -56,44 +73,51 @@ def solve_file(
 
 def main() -> None:
     """Run the command line; what the user can mend is said in one line."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"odrpo {version('odrpo')}")
+        return
     try:
         app.cli(prog="odrpo", description="Exact trust-region policy optimisation.")
-    except ValueError as error:
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(str(error))}", highlight=False)
+    except (ValueError, OSError) as error:
+        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)
         sys.exit(2)
 
 
 def _summary(file: Path, problem: ProblemFile, metric: str, solution: Solution) -> Table:
     states, actions = solution.policy.shape
     title = f"{file.name}: {states} states x {actions} actions, {metric}"
-    table = Table(title=escape(title), min_width=56, show_header=False)
+    table = Table(title=escape(title), min_width=64, show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
     radius = float(problem.arrays["radius"])
-    used = f"{100 * solution.distance / radius:.4g} % of the radius" if radius > 0 else ""
-    table.add_row("beta*", f"{solution.beta:.6g}", "gain per unit of radius")
-    table.add_row("distance", f"{solution.distance:.6g}", used)
-    table.add_row("gain", f"{solution.gain:.6g}", "expected advantage won")
-    table.add_row("objective", f"{solution.objective:.6g}", "expected advantage")
-    table.add_row("gap", f"{solution.gap:.1e}", "at most this far from the best step")
+    used = f", {100 * solution.distance / radius:.4g} % used" if 0 < radius < np.inf else ""
+    table.add_row("distance", f"{solution.distance:.6g}", f"of a radius of {radius:g}{used}")
+    table.add_row("objective", f"{solution.objective:.6g}", "expected advantage of the new policy")
+    table.add_row("gain", f"{solution.gain:.6g}", "that, less what the old policy has")
+    table.add_row("beta*", f"{solution.beta:.6g}", "what one more unit of radius would buy")
+    table.add_row("gap", f"{max(solution.gap, 0):.1e}", "no policy in the ball is better by more")
     return table
 
 
 def _movers(problem: ProblemFile, solution: Solution, top: int) -> Table:
     old = np.asarray(problem.arrays["policy"], float)
+    weights = np.asarray(problem.arrays.get("weights", np.ones(len(old))), float)
     moved = np.abs(solution.policy - old).sum(axis=1) / 2
-    table = Table(title="the states that move most", min_width=56)
-    for column in ("state", "moved", "from", "to"):
-        table.add_column(column, justify="right" if column == "moved" else "left")
-    for state in np.argsort(-moved, kind="stable")[:top]:
+    movers = [int(s) for s in np.argsort(-moved, kind="stable")[:top] if moved[s] > 1e-9]
+    still = int((moved <= 1e-9).sum())
+    caption = f"{still} of {len(old)} states do not move" if still else None
+    table = Table(title="the states that move most", caption=caption, min_width=64)
+    for column in ("state", "weight", "moved", "most from", "most to"):
+        table.add_column(column, justify="right" if column in ("weight", "moved") else "left")
+    for state in movers:
         change = solution.policy[state] - old[state]
         ends = [
             f"{escape(problem.label('actions', index))} {old[state, index]:.3f} -> "
             f"{solution.policy[state, index]:.3f}"
             for index in (int(change.argmin()), int(change.argmax()))
         ]
-        if moved[state] == 0:
-            ends = ["", ""]
-        table.add_row(escape(problem.label("states", int(state))), f"{moved[state]:.4f}", *ends)
+        weight = f"{weights[state] / weights.sum():.3f}"
+        table.add_row(escape(problem.label("states", state)), weight, f"{moved[state]:.3f}", *ends)
     return table

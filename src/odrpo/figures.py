@@ -41,20 +41,21 @@ def draw_duals(
     problem: ProblemFile, metrics: dict[str, Metric], solutions: dict[str, Solution]
 ) -> Figure:
     """The duals with their exact minimisers, and where the paper's searches end."""
+    figure, row = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
     with jax.enable_x64(True):
         arrays = Problem.create(**problem.arguments())
-        figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-        for axes, name in ((left, "kl"), (right, "wasserstein")):
+        for axes, name in zip(row, metrics, strict=True):
             _draw_dual(axes, arrays, metrics[name], solutions[name])
             axes.set_title(f"{TITLES[name]}: the dual in its one variable")
     # The paper's searches know neither masks nor costs.
     if "mask" not in problem.arrays:
         tables = paper.Tables.of(**problem.arguments())
-        _mark_search(left, "basin hopping", paper.basin_hopping(tables))
+        _mark_search(row[0], "basin hopping", paper.basin_hopping(tables))
         if "cost" not in problem.arrays:
-            _mark_search(right, "two-phase search", paper.two_phase(tables))
-            _note_plans(right, tables, solutions["wasserstein"])
-    for axes in (left, right):
+            _mark_search(row[1], "two-phase search", paper.two_phase(tables))
+            if solutions["wasserstein"].beta > 0:
+                _note_plans(row[1], tables, solutions["wasserstein"])
+    for axes in row:
         axes.legend(loc="upper center", frameon=False)
     return figure
 
@@ -76,17 +77,18 @@ def draw_policies(problem: ProblemFile, solutions: dict[str, Solution]) -> Figur
     row[0].set_yticks(range(len(shown)))
     row[0].set_yticklabels([problem.label("states", int(state)) for state in shown])
     row[0].set_ylabel("state" if len(shown) == len(before) else "state (those that move most)")
-    gains = ", ".join(f"{TITLES[name]} {s.gain:.4g}" for name, s in solutions.items())
-    figure.suptitle(f"One exact step of radius {float(problem.arrays['radius']):g}; gains: {gains}")
+    radius = float(problem.arrays["radius"])
+    figure.suptitle(f"One exact step of radius {radius:g}, measured in each metric's own way")
     return figure
 
 
 def _draw_dual(axes: Axes, problem: Problem, metric: Metric, solution: Solution) -> None:
-    centre = float(solution.beta) if 0 < solution.beta < np.inf else 1.0
-    betas = np.linspace(0.15 * centre, 2.5 * centre, 300)
+    scale = float(np.ptp(problem.advantages)) or 1.0
+    centre = float(solution.beta) if 0 < solution.beta < np.inf else 0.1 * scale
+    betas = np.linspace(0.15 * centre if solution.beta > 0 else 1e-3 * centre, 2.5 * centre, 300)
     dual = jax.jit(metric.dual)
     axes.plot(betas, [float(dual(problem, beta)) for beta in betas], color=CURVE)
-    label = f"exact: beta* = {solution.beta:.4g}, gap {solution.gap:.0e}"
+    label = f"exact: beta* = {solution.beta:.4g}, gap {max(solution.gap, 0):.0e}"
     axes.plot(solution.beta, solution.dual, "o", color=EXACT, ms=9, label=label, zorder=3)
     axes.set_xlabel("beta")
     axes.set_ylabel("upper bound on the objective")

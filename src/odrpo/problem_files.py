@@ -1,9 +1,11 @@
 """Trust-region problems and policies as files: .npz, .json, or a folder of .csv, .json and .npy."""
 
+import csv
 import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -13,6 +15,7 @@ from odrpo.trust_region.checks import METRICS
 REQUIRED = ("advantages", "policy", "radius")
 ARRAYS = (*REQUIRED, "weights", "mask", "cost", "strength")
 TEXTS = ("metric", "states", "actions")
+WRITABLE = (".npz", ".npy", ".csv", ".json")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,11 @@ class ProblemFile:
             name: value for name, value in self.arrays.items() if name not in ("cost", "strength")
         }
 
+    def unused_by(self, name: str) -> list[str]:
+        """What the file gives that the metric of a name takes no notice of."""
+        own = {each.name for each in fields(METRICS[name])}
+        return sorted({"cost", "strength"} & self.arrays.keys() - own)
+
     def label(self, kind: str, index: int) -> str:
         """The name of a state or an action, its number where it has none."""
         names = self.labels.get(kind, [])
@@ -53,6 +61,8 @@ def read_problem(path: Path, radius: float | None = None) -> ProblemFile:
         entries = _read_npz(path)
     elif path.suffix == ".json":
         entries = _read_json(path)
+        if not isinstance(entries, dict):
+            raise ValueError(f"{path}: expected an object with the names {', '.join(REQUIRED)}")
     else:
         raise ValueError(f"{path}: expected an .npz or .json file, or a folder of .csv files")
     if radius is not None:
@@ -72,12 +82,24 @@ def read_problem(path: Path, radius: float | None = None) -> ProblemFile:
         for kind in ("states", "actions")
         if kind in entries
     }
+    for axis, kind in enumerate(("states", "actions")):
+        count = arrays["advantages"].shape[axis] if arrays["advantages"].ndim == 2 else 0
+        if kind in labels and len(labels[kind]) != count:
+            raise ValueError(f"{path}: {len(labels[kind])} names of {kind} for {count} {kind}")
     metric = str(np.ravel(entries.get("metric", "kl"))[0])
     return ProblemFile(arrays, metric, labels)
 
 
+def check_writable(path: Path) -> None:
+    """Refuse an ending that `write_solution` does not know, before any work is done."""
+    if path.suffix not in WRITABLE:
+        found = f"can't write {path.suffix!r}" if path.suffix else "has no ending"
+        raise ValueError(f"{path}: {found}; use {', '.join(WRITABLE)}")
+
+
 def write_solution(path: Path, solution: Solution) -> None:
     """Write the policy (.csv, .npy) or the whole solution (.npz, .json), by the file's ending."""
+    check_writable(path)
     everything = {each.name: getattr(solution, each.name) for each in fields(solution)}
     path.parent.mkdir(parents=True, exist_ok=True)
     match path.suffix:
@@ -87,28 +109,25 @@ def write_solution(path: Path, solution: Solution) -> None:
             np.save(path, solution.policy)
         case ".npz":
             np.savez(path, **everything)
-        case ".json":
-            path.write_text(json.dumps({k: np.asarray(v).tolist() for k, v in everything.items()}))
-        case other:
-            raise ValueError(f"{path}: can't write {other!r}; use .npz, .npy, .csv or .json")
+        case ".json":  # JSON has no infinity, which beta is for a radius of zero
+            lists = {name: np.asarray(value).tolist() for name, value in everything.items()}
+            lists["beta"] = lists["beta"] if np.isfinite(lists["beta"]) else None
+            path.write_text(json.dumps(lists, allow_nan=False))
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError) as error:
-        raise ValueError(f"{path}: can't be read as .npz ({error})") from error
+    except (ValueError, EOFError, AttributeError, BadZipFile) as error:
+        raise ValueError(f"{path}: not an .npz archive of plain arrays") from error
 
 
 def _read_json(path: Path) -> Any:
     try:
-        content = json.loads(path.read_text())
-    except (ValueError, OSError, RecursionError) as error:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: can't be read as JSON ({error})") from error
-    if not isinstance(content, dict):
-        raise ValueError(f"{path}: expected an object with the names {', '.join(REQUIRED)}, ...")
-    return content
 
 
 def _read_folder(path: Path) -> dict[str, Any]:
@@ -117,21 +136,48 @@ def _read_folder(path: Path) -> dict[str, Any]:
         if file.suffix == ".csv":
             entries[file.stem] = _read_csv(file)
         elif file.suffix == ".json":
-            entries[file.stem] = json.loads(file.read_text())
+            entries[file.stem] = _read_json(file)
         elif file.suffix == ".npy":
-            entries[file.stem] = np.load(file, allow_pickle=False)
+            entries[file.stem] = _read_npy(file)
     if not entries:
         raise ValueError(f"{path}: no .csv, .json or .npy files in it")
     return entries
 
 
-def _read_csv(path: Path) -> np.ndarray:
-    if path.stem in TEXTS:
-        return np.loadtxt(path, delimiter=",", dtype=str, ndmin=1)
+def _read_npy(path: Path) -> np.ndarray:
     try:
-        return np.loadtxt(path, delimiter=",", ndmin=2)
+        return np.asarray(np.load(path, allow_pickle=False))
+    except (ValueError, EOFError) as error:
+        raise ValueError(f"{path}: not an .npy file of plain numbers") from error
+
+
+def _read_csv(path: Path) -> list:
+    """Rows of numbers, true and false among them; of words where they are labels."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
     except ValueError as error:
-        raise ValueError(f"{path}: can't be read as numbers ({error})") from error
+        raise ValueError(f"{path}: can't be read as text in UTF-8 ({error})") from error
+    if path.stem in TEXTS:
+        return [cell.strip() for row in rows for cell in row]
+    return [
+        [
+            _number(cell, f"{path}, row {row}, column {column}")
+            for column, cell in enumerate(cells, 1)
+        ]
+        for row, cells in enumerate(rows, 1)
+    ]
+
+
+def _number(cell: str, place: str) -> float:
+    words = {"true": 1.0, "false": 0.0}
+    try:
+        return float(words.get(cell.strip().lower(), cell))
+    except ValueError as error:
+        raise ValueError(
+            f"{place}: {cell!r} is not a number; there is no header row and no column of labels, "
+            "names go into states.csv and actions.csv"
+        ) from error
 
 
 def _numbers(name: str, value: Any) -> np.ndarray:
@@ -140,8 +186,6 @@ def _numbers(name: str, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name}: rows of different lengths") from error
-    if name == "mask":
-        return array.astype(bool)
     if name in ("radius", "strength") and array.size == 1:
         return array.reshape(())
     if name == "weights":

@@ -59,7 +59,7 @@ BAD = {
     ),
     "no actions": ({"advantages": np.ones((2, 0))}, r"advantages: shape \(2, 0\)"),
     "ragged": ({"advantages": [[1.0, 2.0], [1.0]]}, "advantages: rows of different lengths"),
-    "text": ({"advantages": [["a", "b"]]}, "advantages: <U1 is no kind of number"),
+    "text": ({"advantages": [["a", "b"]]}, "advantages: text; use real numbers"),
     "all masked": (
         {"mask": np.array([[True, True], [False, False]])},
         r"mask\[1\] = .*allow at least one",
@@ -69,7 +69,9 @@ BAD = {
         r"policy\[1, 1\] = 0.3.* is on an action that the mask forbids",
     ),
     "unknown metric": ({"metric": "tv"}, "metric: 'tv' is not known; use one of \"kl\""),
-    "metric class": ({"metric": odrpo.KL}, "is not known"),
+    "metric class": ({"metric": odrpo.KL}, r"metric: a class; call it, odrpo.KL\(\)"),
+    "mask of shares": ({"mask": np.full((2, 2), 0.5)}, r"mask\[0, 0\] = 0.5 is neither 0 nor 1"),
+    "no radius": ({"radius": None}, "radius: None; it must be given"),
     "cost negative": (
         {"metric": odrpo.Wasserstein([[0.0, -1.0], [1.0, 0.0]])},
         r"cost\[0, 1\] = -1.0 is no cost",
@@ -138,6 +140,29 @@ def test_precision_and_kind_follow_the_input(metric: str) -> None:
         wide = odrpo.solve(jnp.asarray(advantages), jnp.asarray(policy), 0.1, metric)
         assert wide.policy.dtype == jnp.float64
         np.testing.assert_array_equal(wide.policy, double.policy)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_what_can_not_be_checked_under_jit_does_not_look_solved(metric: str) -> None:
+    good = (jnp.ones((2, 2)), jnp.full((2, 2), 0.5), 0.1, jnp.ones(2))
+    bad = {0: jnp.asarray([[1.0, jnp.nan], [0.0, 1.0]]), 2: -0.1, 3: jnp.asarray([2.0, -1.0])}
+    solve = jax.jit(lambda a, p, r, w: odrpo.solve(a, p, r, metric, weights=w))
+    assert np.isfinite(solve(*good).gap)
+    for place, value in bad.items():
+        arguments = [value if index == place else each for index, each in enumerate(good)]
+        solution = solve(*arguments)
+        assert np.isnan(solution.gap)
+        assert np.isnan(solution.gain)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_a_large_solution_is_a_policy_to_start_from(metric: str) -> None:
+    rng = np.random.default_rng(0)
+    advantages, policy = rng.normal(size=(2000, 8)), rng.dirichlet(np.ones(8), 2000)
+    for _ in range(3):
+        policy = odrpo.solve(advantages, policy, 0.05, metric).policy
+        assert (policy >= 0).all()
+        np.testing.assert_allclose(policy.sum(axis=1), 1, atol=1e-14)
 
 
 @pytest.mark.parametrize("metric", METRICS)

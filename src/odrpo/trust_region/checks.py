@@ -15,10 +15,12 @@ ROW_SUM_TOLERANCE = 1e-5
 
 def resolve_metric(metric: str | Metric) -> Any:
     """The metric of a name, or the metric itself."""
-    if isinstance(metric, str) and metric in METRICS:
-        return METRICS[metric]()
+    if isinstance(metric, str) and metric.lower() in METRICS:
+        return METRICS[metric.lower()]()
     if isinstance(metric, tuple(METRICS.values())):
         return metric
+    if isinstance(metric, type) and metric in METRICS.values():
+        raise ValueError(f"metric: a class; call it, odrpo.{metric.__name__}()")
     known = ", ".join(f'"{name}"' for name in METRICS)
     raise ValueError(
         f"metric: {metric!r} is not known; use one of {known}, "
@@ -52,12 +54,15 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
     advantages, policy, radius = (arrays[name] for name in ("advantages", "policy", "radius"))
     usable = np.isfinite(advantages)
     if "mask" in arrays:
-        allowed = arrays["mask"].astype(bool)
+        mask = arrays["mask"]
+        _require((mask == 0) | (mask == 1), "mask", mask, "is neither 0 nor 1", "use booleans")
+        allowed = mask.astype(bool)
         _require(allowed.any(axis=1), "mask", allowed, "forbids all actions", "allow at least one")
         kept = allowed | (policy == 0)
         _require(kept, "policy", policy, "is on an action that the mask forbids", "set it to zero")
         usable |= ~allowed
-    _require(usable, "advantages", advantages, "is not finite", "use finite numbers")
+    remedy = "use finite numbers; what must not be taken goes into the mask"
+    _require(usable, "advantages", advantages, "is not finite", remedy)
     _require(policy >= 0, "policy", policy, "is no probability", "use numbers >= 0")
     sums_to_one = np.abs(np.einsum("sn->s", policy) - 1) <= ROW_SUM_TOLERANCE
     _require(sums_to_one, "policy", policy, "does not sum to one", "make each row a distribution")

@@ -50,6 +50,9 @@ def solve(
     inputs = {"advantages": advantages, "policy": policy, "radius": radius}
     inputs |= {"weights": weights, "mask": mask}
     inputs |= {field.name: getattr(chosen, field.name) for field in fields(chosen)}
+    for name in ("advantages", "policy", "radius"):
+        if inputs[name] is None:
+            raise ValueError(f"{name}: None; it must be given")
     arrays = {name: _as_array(name, value) for name, value in inputs.items() if value is not None}
 
     check_shapes(arrays)
@@ -81,7 +84,9 @@ def _as_array(name: str, value: Any) -> Array:
     except ValueError as error:
         raise ValueError(f"{name}: rows of different lengths; use a rectangular array") from error
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: {array.dtype} is no kind of number that can be used here")
+        kind = {"U": "text", "S": "bytes", "O": "objects", "c": "complex numbers"}
+        found = kind.get(array.dtype.kind, str(array.dtype))
+        raise ValueError(f"{name}: {found}; use real numbers")
     return array
 
 

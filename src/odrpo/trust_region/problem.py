@@ -50,10 +50,15 @@ class Problem:
         policy = jnp.where(allowed, policy, 0)
         # The solvers look for ties. Without the barrier XLA may compute an advantage twice, rounded
         # in two ways, and the best action would differ from itself.
-        advantages = jax.lax.optimization_barrier(jnp.where(allowed, advantages, 0))
+        advantages, policy = jax.lax.optimization_barrier(
+            (
+                jnp.where(allowed, advantages, 0),
+                policy / jnp.sum(policy, axis=1, keepdims=True),
+            )
+        )
         return cls(
             advantages=advantages,
-            policy=policy / jnp.sum(policy, axis=1, keepdims=True),
+            policy=policy,
             radius=jnp.asarray(radius, dtype),
             weights=weights / jnp.sum(weights),
             allowed=allowed,
@@ -68,22 +73,25 @@ class Problem:
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Solution:
-    """The optimal policy and its certificate: none in the ball is better by more than `gap`."""
+    """The optimal policy and its certificate: none in the ball is better by more than `gap`.
+
+    Attributes:
+        policy: pi'*, (S, N).
+        beta: The minimiser of the dual: what one more unit of radius would buy of the objective.
+        objective: E_rho E_pi'[A].
+        distance: E_rho d(pi', pi); equal to the radius unless beta is zero.
+        dual: The dual at beta, an upper bound on the objective of every policy in the ball.
+        gap: dual - objective; NaN where the input was no valid problem and could not be checked.
+        gain: objective - E_rho E_pi[A].
+    """
 
     policy: Array
-    """pi'*, (S, N)."""
     beta: Array
-    """The minimiser of the dual: the gain that one more unit of radius would buy."""
     objective: Array
-    """E_rho E_pi'[A]."""
     distance: Array
-    """E_rho d(pi', pi); equal to the radius unless beta is zero."""
     dual: Array
-    """The dual at beta, an upper bound on the objective of every policy in the ball."""
     gap: Array
-    """dual - objective."""
     gain: Array
-    """objective - E_rho E_pi[A], never negative."""
 
     @classmethod
     def certify(
@@ -97,14 +105,17 @@ class Solution:
     ) -> "Solution":
         """Put primal and dual side by side; both come as gains, so that the gap loses no digits."""
         baseline = problem.baseline
+        # Under jit no value can be refused, so that what is no problem must not look solved.
+        valid = (problem.radius >= 0) & jnp.all(problem.weights >= 0) & jnp.isfinite(baseline)
+        doubt = jnp.where(valid, 0, jnp.nan)
         return cls(
             policy=policy,
             beta=beta,
             objective=baseline + gain,
             distance=distance,
             dual=baseline + dual_gain,
-            gap=dual_gain - gain,
-            gain=gain,
+            gap=dual_gain - gain + doubt,
+            gain=gain + doubt,
         )
 
 

@@ -21,7 +21,7 @@ class Sinkhorn:
 
     cost: Array | None = None
     """(N, N) or (S, N, N), cost[..., i, j] of moving from i to j; None is the 0/1 distance."""
-    strength: Array = 100.0
+    strength: Array = 300.0
     """lambda > 0."""
 
     def solve(self, problem: Problem) -> Solution:

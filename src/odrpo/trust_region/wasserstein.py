@@ -101,10 +101,10 @@ class UnitTransport:
 
     def carry(self, policy: Array, near: Array, far: Array, share: Array) -> Array:
         """The policy after the plan at price `near` mixed with a share of that at `far`, (S, N)."""
-        leaving = jnp.where(self.gap > near, 1, jnp.where(self.gap > far, share, 0)) * policy
-        arriving = jnp.sum(leaving, axis=1, keepdims=True)
+        leaving = jnp.where(self.gap > near, 1, jnp.where(self.gap > far, share, 0))
+        arriving = jnp.sum(leaving * policy, axis=1, keepdims=True)
         is_best = jnp.arange(policy.shape[1])[None, :] == self.best
-        return jnp.where(is_best, policy + arriving, policy - leaving)
+        return jnp.where(is_best, policy + arriving, (1 - leaving) * policy)
 
 
 @jax.tree_util.register_dataclass

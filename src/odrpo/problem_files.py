@@ -86,8 +86,10 @@ def read_problem(path: Path, radius: float | None = None) -> ProblemFile:
         count = arrays["advantages"].shape[axis] if arrays["advantages"].ndim == 2 else 0
         if kind in labels and len(labels[kind]) != count:
             raise ValueError(f"{path}: {len(labels[kind])} names of {kind} for {count} {kind}")
-    metric = str(np.ravel(entries.get("metric", "kl"))[0])
-    return ProblemFile(arrays, metric, labels)
+    metric = np.ravel(entries.get("metric", "kl"))
+    if metric.size != 1:
+        raise ValueError(f"{path}: metric must be one name, of {', '.join(METRICS)}")
+    return ProblemFile(arrays, str(metric[0]), labels)
 
 
 def check_writable(path: Path) -> None:

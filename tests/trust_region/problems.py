@@ -1,6 +1,6 @@
 """Random problems for the solvers, the awkward ones included."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from hypothesis import strategies as st
@@ -29,6 +29,19 @@ class Case:
             "weights": self.weights,
             "mask": self.mask,
         }
+
+    def in_single_precision(self) -> "Case":
+        """The same as float32 holds it; what is too small for its normal numbers becomes zero."""
+        policy = self.policy.astype(np.float32)
+        policy[policy < np.finfo(np.float32).tiny] = 0
+        policy /= policy.sum(axis=1, keepdims=True)
+        return replace(self, advantages=self.advantages.astype(np.float32), policy=policy)
+
+    def in_double_precision(self) -> "Case":
+        """The same numbers as float64."""
+        policy = self.policy.astype(float)
+        policy /= policy.sum(axis=1, keepdims=True)
+        return replace(self, advantages=self.advantages.astype(float), policy=policy)
 
     @property
     def scale(self) -> float:
@@ -63,12 +76,13 @@ def cases(draw: st.DrawFn, shapes: list = SHAPES, least_radius: float = -8) -> C
     states, actions = draw(st.sampled_from(shapes))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
-    kind = draw(st.sampled_from(["plain", "ties", "constant", "heavy tails"]))
+    kind = draw(st.sampled_from(["plain", "ties", "constant", "heavy tails", "mixed scales"]))
     advantages = {
         "plain": rng.normal(size=(states, actions)),
         "ties": rng.integers(-2, 3, (states, actions)) / 4,
         "constant": np.full((states, actions), rng.normal()),
         "heavy tails": rng.standard_cauchy((states, actions)).clip(-1e3, 1e3),
+        "mixed scales": rng.normal(size=(states, actions)) * 10 ** rng.uniform(-8, 0, (states, 1)),
     }[kind] * 10.0 ** draw(st.integers(-6, 6))
     concentration = draw(st.sampled_from([0.05, 1.0, 50.0]))
     policy = rng.dirichlet(np.full(actions, concentration), states)

@@ -30,6 +30,11 @@ BAD = {
         {"advantages": changed("advantages", (1, 0), NAN)},
         r"advantages\[1, 0\] = nan",
     ),
+    "advantage too large": (
+        {"advantages": np.full((2, 2), 1e308)},
+        r"advantages\[0, 0\] = .* is not finite or too large",
+    ),
+    "complex": ({"advantages": np.ones((2, 2)) * 1j}, "advantages: complex numbers"),
     "advantage infinite": (
         {"advantages": changed("advantages", (0, 1), INF)},
         r"advantages\[0, 1\] = inf",
@@ -43,7 +48,7 @@ BAD = {
         r"policy\[1, 1\] = -0.2",
     ),
     "policy NaN": ({"policy": changed("policy", (0, 0), NAN)}, r"policy\[0, 0\] = nan"),
-    "radius negative": ({"radius": -1e-9}, r"radius = -1e-09 .*>= 0"),
+    "radius negative": ({"radius": -1e-9}, r"radius = -.* is no radius; use a number >= 0"),
     "radius NaN": ({"radius": NAN}, "radius = nan"),
     "radius array": ({"radius": np.ones(2)}, r"radius: shape \(2,\), expected a single number"),
     "weight negative": ({"weights": np.array([1.0, -1.0])}, r"weights\[1\] = -1.0"),
@@ -92,6 +97,8 @@ def test_bad_input_is_named(bad: str, library) -> None:
     change, message = BAD[bad]
     arguments = GOOD | change
     if library is jnp:
+        if bad == "advantage too large":
+            arguments["advantages"] = np.full((2, 2), 3e38, np.float32)
         arguments = {
             name: jnp.asarray(value) if isinstance(value, np.ndarray) else value
             for name, value in arguments.items()
@@ -127,7 +134,7 @@ def test_precision_and_kind_follow_the_input(metric: str) -> None:
 
     single = odrpo.solve(advantages.astype(np.float32), policy.astype(np.float32), 0.1, metric)
     assert single.policy.dtype == np.float32
-    np.testing.assert_allclose(single.policy, double.policy, atol=1e-5)
+    np.testing.assert_allclose(single.policy, double.policy, atol=1e-4)
 
     device = odrpo.solve(jnp.asarray(advantages), jnp.asarray(policy), 0.1, metric)
     assert isinstance(device.policy, jax.Array)
@@ -140,6 +147,31 @@ def test_precision_and_kind_follow_the_input(metric: str) -> None:
         wide = odrpo.solve(jnp.asarray(advantages), jnp.asarray(policy), 0.1, metric)
         assert wide.policy.dtype == jnp.float64
         np.testing.assert_array_equal(wide.policy, double.policy)
+        assert odrpo.solve(advantages, policy, jnp.asarray(0.1), metric).policy.dtype == jnp.float64
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_numpy_input_while_something_else_is_traced(metric: str) -> None:
+    gain = odrpo.solve(GOOD["advantages"], GOOD["policy"], 0.1, metric).gain
+    traced = jax.jit(
+        lambda x: x + odrpo.solve(GOOD["advantages"], GOOD["policy"], 0.1, metric).gain
+    )
+    assert float(traced(1.0)) == pytest.approx(1 + gain, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"weights": np.full(2, 1e-50)}, "weights: they sum to 0.0 in float32; scale them"),
+        ({"metric": odrpo.Wasserstein(1e300 * (1 - np.eye(2)))}, r"cost\[0, 1\] = inf"),
+        ({"metric": odrpo.Sinkhorn(strength=1e-50)}, "strength = 0.0 is no strength"),
+        ({"metric": odrpo.Sinkhorn(strength=None)}, "strength: None; it must be given"),
+    ],
+)
+def test_what_float32_can_not_hold(change: dict, message: str) -> None:
+    tables = {name: GOOD[name].astype(np.float32) for name in ("advantages", "policy")}
+    with pytest.raises(ValueError, match=message):
+        odrpo.solve(**GOOD | tables | change)
 
 
 @pytest.mark.parametrize("metric", METRICS)

@@ -1,10 +1,14 @@
 """The KL step against a solve in 60 digits, and its limits."""
 
+import jax
+import jax.numpy as jnp
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import odrpo
+from odrpo.trust_region.tilt import exponential_remainders
 from tests.trust_region import oracles
 from tests.trust_region.certificates import check_certificate
 from tests.trust_region.problems import Case, cases, random_case
@@ -34,17 +38,55 @@ def test_radius_binds_unless_beta_is_zero(case: Case) -> None:
 @settings(max_examples=100)
 @given(cases())
 def test_single_precision(case: Case) -> None:
-    exact = odrpo.solve(**case.arguments)
-    single = odrpo.solve(
-        case.advantages.astype(np.float32),
-        case.policy.astype(np.float32),
-        case.radius,
-        weights=case.weights,
-        mask=case.mask,
-    )
-    check_certificate(case, single, 1e-4)
-    assert abs(single.objective - exact.objective) <= 1e-4 * case.scale
-    assert single.distance <= case.radius * (1 + 1e-4)
+    single = case.in_single_precision()
+    exact = odrpo.solve(**single.in_double_precision().arguments, metric="kl")
+    solution = odrpo.solve(**single.arguments, metric="kl")
+    assert solution.policy.dtype == np.float32
+    check_certificate(single, solution, 1e-4)
+    assert abs(solution.objective - exact.objective) <= 1e-4 * case.scale
+    assert solution.distance <= case.radius * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("short", [1e-7, 3e-8, -1e-7])
+@pytest.mark.parametrize("small", [1e-4, 1e-6, 1e-8])
+def test_a_plateau_between_two_scales(short: float, small: float) -> None:
+    """Where one state is all but greedy and the other has not begun to move, KL(eta) is flat."""
+    radius = np.log(2) / 2 * (1 - short)
+    advantages, policy = np.array([[0.0, 1.0], [0.0, small]]), np.full((2, 2), 0.5)
+    solution = odrpo.solve(advantages, policy, radius)
+    assert solution.distance == pytest.approx(radius, rel=1e-12)
+    assert solution.distance <= radius
+    assert 0 <= solution.gap <= 1e-14
+    single = odrpo.solve(advantages.astype("f4"), policy.astype("f4"), radius)
+    assert single.distance == pytest.approx(radius, rel=1e-4)
+    assert abs(single.gap) <= 1e-5
+
+
+@pytest.mark.parametrize("probability", [1e-9, 1e-60, 1e-200])
+def test_a_tiny_probability_and_a_tiny_radius(probability: float) -> None:
+    policy = np.array([[1 - probability, probability]])
+    case = Case(np.array([[0.0, 1.0]]), policy, 1e-12, np.ones(1), np.ones((1, 2), bool))
+    solution = odrpo.solve(**case.arguments)
+    assert solution.distance == pytest.approx(1e-12, rel=1e-9)
+    assert abs(solution.objective - oracles.kl_objective(case)) <= 1e-20
+
+
+def test_remainders_of_the_exponential() -> None:
+    x = np.concatenate([-np.geomspace(1e-12, 30, 200), np.geomspace(1e-12, 30, 200)])
+    with jax.enable_x64(True):
+        expm1, second = exponential_remainders(jnp.asarray(x), jnp.exp(jnp.asarray(x)))
+    with mpmath.workdps(60):
+        exact = [mpmath.expm1(mpmath.mpf(value)) for value in x]
+        np.testing.assert_allclose(expm1, np.array(exact, float), rtol=1e-13)
+        exact = [e - mpmath.mpf(value) for e, value in zip(exact, x, strict=True)]
+        np.testing.assert_allclose(second, np.array(exact, float), rtol=1e-13)
+
+
+def test_a_state_that_does_not_count_may_be_of_any_size() -> None:
+    advantages = np.array([[0, 1e-12], [0, 1e12]], "f4")
+    solution = odrpo.solve(advantages, np.full((2, 2), 0.5, "f4"), 0.1, weights=[1, 0])
+    assert solution.distance == pytest.approx(0.1, rel=1e-4)
+    np.testing.assert_array_equal(solution.policy[1], [0, 1])
 
 
 def test_policy_is_the_closed_form_at_beta() -> None:

@@ -36,18 +36,13 @@ def test_optimum_matches_a_cone_program(seed: int) -> None:
 @settings(max_examples=100)
 @given(cases())
 def test_single_precision(case: Case) -> None:
-    exact = odrpo.solve(**case.arguments, metric="sinkhorn")
-    single = odrpo.solve(
-        case.advantages.astype(np.float32),
-        case.policy.astype(np.float32),
-        case.radius,
-        "sinkhorn",
-        weights=case.weights,
-        mask=case.mask,
-    )
-    check_certificate(case, single, 1e-4)
-    assert abs(single.objective - exact.objective) <= 1e-4 * case.scale
-    assert single.distance <= case.radius * (1 + 1e-4) + 1e-6
+    single = case.in_single_precision()
+    exact = odrpo.solve(**single.in_double_precision().arguments, metric="sinkhorn")
+    solution = odrpo.solve(**single.arguments, metric="sinkhorn")
+    assert solution.policy.dtype == np.float32
+    check_certificate(single, solution, 1e-4)
+    assert abs(solution.objective - exact.objective) <= 1e-4 * case.scale
+    assert solution.distance <= case.radius * (1 + 1e-4) + 1e-6
 
 
 @pytest.mark.parametrize("kind", ["0/1", "random"])

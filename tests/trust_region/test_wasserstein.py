@@ -45,19 +45,14 @@ def test_distance_is_the_total_variation(case: Case) -> None:
 @settings(max_examples=100)
 @given(cases(), st.sampled_from(sorted(COSTS)))
 def test_single_precision(case: Case, kind: str) -> None:
+    single = case.in_single_precision()
     cost = COSTS[kind](case)
-    exact = odrpo.solve(**case.arguments, metric=odrpo.Wasserstein(cost))
-    single = odrpo.solve(
-        case.advantages.astype(np.float32),
-        case.policy.astype(np.float32),
-        case.radius,
-        odrpo.Wasserstein(cost),
-        weights=case.weights,
-        mask=case.mask,
-    )
-    check_certificate(case, single, 1e-4)
-    assert abs(single.objective - exact.objective) <= 1e-4 * case.scale
-    assert single.distance <= case.radius * (1 + 1e-4)
+    exact = odrpo.solve(**single.in_double_precision().arguments, metric=odrpo.Wasserstein(cost))
+    solution = odrpo.solve(**single.arguments, metric=odrpo.Wasserstein(cost))
+    assert solution.policy.dtype == np.float32
+    check_certificate(single, solution, 1e-4)
+    assert abs(solution.objective - exact.objective) <= 1e-4 * case.scale
+    assert solution.distance <= case.radius * (1 + 1e-4)
 
 
 def test_tied_mass_is_split() -> None:
@@ -82,6 +77,15 @@ def test_states_of_weight_zero_follow_the_same_price() -> None:
     expected = case.policy - moved
     expected[np.arange(5), case.advantages.argmax(axis=1)] += moved.sum(axis=1)
     np.testing.assert_allclose(solution.policy[:2], expected[:2], atol=1e-15)
+
+
+def test_beta_is_exact_however_small_the_masses_at_the_tie() -> None:
+    advantages = np.array([[1e3, 0.0]] + [[1.0, 0.5 - 0.01 * i] for i in range(5)])
+    policy = np.array([[0.0, 1.0]] + [[0.5, 0.5]] * 5)
+    weights = np.array([1.0] + [1e-12] * 5)
+    radius = (1 + 0.9 * 2.5e-12) / (1 + 5e-12)  # ends inside the smallest gap, 0.5
+    solution = odrpo.solve(advantages, policy, radius, "wasserstein", weights=weights)
+    assert solution.beta == pytest.approx(0.5, rel=1e-12)
 
 
 def test_a_dead_action_can_be_revived() -> None:

@@ -52,7 +52,8 @@ def check_shapes(arrays: dict[str, Array]) -> None:
 def check_values(arrays: dict[str, np.ndarray]) -> None:
     """Values, once the shapes are right and everything is concrete."""
     advantages, policy, radius = (arrays[name] for name in ("advantages", "policy", "radius"))
-    usable = np.isfinite(advantages)
+    # The difference of two advantages must not overflow either.
+    usable = np.abs(advantages) <= np.finfo(advantages.dtype).max / 4
     if "mask" in arrays:
         mask = arrays["mask"]
         _require((mask == 0) | (mask == 1), "mask", mask, "is neither 0 nor 1", "use booleans")
@@ -61,8 +62,8 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
         kept = allowed | (policy == 0)
         _require(kept, "policy", policy, "is on an action that the mask forbids", "set it to zero")
         usable |= ~allowed
-    remedy = "use finite numbers; what must not be taken goes into the mask"
-    _require(usable, "advantages", advantages, "is not finite", remedy)
+    remedy = "use finite numbers; an action that must not be taken goes into the mask"
+    _require(usable, "advantages", advantages, "is not finite or too large", remedy)
     _require(policy >= 0, "policy", policy, "is no probability", "use numbers >= 0")
     sums_to_one = np.abs(np.einsum("sn->s", policy) - 1) <= ROW_SUM_TOLERANCE
     _require(sums_to_one, "policy", policy, "does not sum to one", "make each row a distribution")
@@ -73,8 +74,8 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
         _require(usable, "weights", weights, "is no weight", "use finite numbers >= 0")
         with np.errstate(over="ignore"):
             total = weights.sum()
-        if not 0 < total < np.inf:
-            raise ValueError(f"weights: they sum to {total}; use a finite sum > 0")
+        if not np.finfo(weights.dtype).tiny <= total < np.inf:
+            raise ValueError(f"weights: they sum to {total} in {weights.dtype}; scale them")
     if "cost" in arrays:
         cost = arrays["cost"]
         usable = (cost >= 0) & np.isfinite(cost)

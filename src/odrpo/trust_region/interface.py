@@ -50,24 +50,24 @@ def solve(
     inputs = {"advantages": advantages, "policy": policy, "radius": radius}
     inputs |= {"weights": weights, "mask": mask}
     inputs |= {field.name: getattr(chosen, field.name) for field in fields(chosen)}
-    for name in ("advantages", "policy", "radius"):
-        if inputs[name] is None:
+    for name in ("advantages", "policy", "radius", "strength"):
+        if name in inputs and inputs[name] is None:
             raise ValueError(f"{name}: None; it must be given")
     arrays = {name: _as_array(name, value) for name, value in inputs.items() if value is not None}
-
     check_shapes(arrays)
-    on_device = any(isinstance(value, jax.Array) for value in arrays.values())
-    if on_device:
-        dtype = _device_precision(arrays)
+
+    if any(isinstance(value, jax.Array) for value in arrays.values()):
+        arrays = _cast(arrays, _device_precision(arrays), jnp)
         if not any(isinstance(value, jax.core.Tracer) for value in arrays.values()):
             check_values({name: np.asarray(value) for name, value in arrays.items()})
-        return _solve(*_cast(arrays, chosen, dtype, jnp))
+        return _solve(*_split(arrays, chosen))
 
     single = all(arrays[name].dtype == np.float32 for name in ("advantages", "policy"))
-    arguments = _cast(arrays, chosen, np.dtype(np.float32 if single else np.float64), np)
+    arrays = _cast(arrays, np.dtype(np.float32 if single else np.float64), np)
     check_values(arrays)
-    with jax.enable_x64(not single):
-        return jax.tree.map(_as_numpy, _solve(*arguments))
+    # Concrete input has a concrete answer, also while something around it is traced.
+    with jax.enable_x64(not single), jax.ensure_compile_time_eval():
+        return jax.tree.map(_as_numpy, _solve(*_split(arrays, chosen)))
 
 
 @jax.jit
@@ -76,17 +76,15 @@ def _solve(metric: Metric, arrays: dict[str, Array]) -> Solution:
 
 
 def _as_array(name: str, value: Any) -> Array:
-    """Anything that is numbers as an array, a JAX one as it is."""
-    if isinstance(value, jax.Array):
-        return value
+    """Anything that is real numbers as an array, a JAX one as it is."""
     try:
-        array = np.asarray(value)
+        array = value if isinstance(value, jax.Array) else np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name}: rows of different lengths; use a rectangular array") from error
-    if array.dtype.kind not in "biuf":
-        kind = {"U": "text", "S": "bytes", "O": "objects", "c": "complex numbers"}
-        found = kind.get(array.dtype.kind, str(array.dtype))
-        raise ValueError(f"{name}: {found}; use real numbers")
+    kind = array.dtype.kind
+    if kind not in "biuf" and not jnp.issubdtype(array.dtype, jnp.floating):
+        found = {"U": "text", "S": "bytes", "O": "objects", "c": "complex numbers"}
+        raise ValueError(f"{name}: {found.get(kind, str(array.dtype))}; use real numbers")
     return array
 
 
@@ -96,19 +94,24 @@ def _as_numpy(value: jax.Array) -> Any:
 
 
 def _device_precision(arrays: dict[str, Array]) -> np.dtype:
-    """The wider precision of the tables that JAX holds, at least float32."""
-    tables = [arrays["advantages"], arrays["policy"]]
-    wide = any(isinstance(table, jax.Array) and table.dtype == np.float64 for table in tables)
+    """float64 where JAX allows it and a table is no shorter float, else float32."""
+    short = (np.float16, jnp.bfloat16, np.float32)
+    tables = (arrays["advantages"].dtype, arrays["policy"].dtype)
+    wide = jnp.asarray(0.0).dtype == np.float64 and any(dtype not in short for dtype in tables)
     return np.dtype(np.float64 if wide else np.float32)
 
 
-def _cast(
-    arrays: dict[str, Array], metric: Any, dtype: np.dtype, library: Any
-) -> tuple[Metric, dict[str, Array]]:
-    """The metric and the rest, each in the precision of the solve."""
-    cast = {
-        name: library.asarray(value, bool if name == "mask" else dtype)
-        for name, value in arrays.items()
-    }
-    own = {field.name: cast.pop(field.name, None) for field in fields(metric)}
-    return replace(metric, **own), cast
+def _cast(arrays: dict[str, Array], dtype: np.dtype, library: Any) -> dict[str, Array]:
+    """Every array in the precision of the solve; what that can't hold becomes infinite."""
+    with np.errstate(over="ignore"):
+        return {
+            name: value if name == "mask" else library.asarray(value, dtype)
+            for name, value in arrays.items()
+        }
+
+
+def _split(arrays: dict[str, Array], metric: Any) -> tuple[Metric, dict[str, Array]]:
+    """The metric with its own arrays, and the rest."""
+    own = {field.name: arrays.get(field.name) for field in fields(metric)}
+    rest = {name: value for name, value in arrays.items() if name not in own}
+    return replace(metric, **own), rest

@@ -9,7 +9,7 @@ from odrpo.trust_region.tilt import Tilt, log_probability
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class KL:
     """Mean Kullback-Leibler divergence: E_rho KL(pi' || pi) <= delta."""
 

@@ -11,7 +11,7 @@ Array = Any
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Problem:
     """Maximise E_rho E_pi'[A] over every pi' with E_rho d(pi', pi) <= delta (paper: odrpo_problem).
 
@@ -40,6 +40,8 @@ class Problem:
     ) -> "Problem":
         """Normalise rows and weights and blank out forbidden actions; nothing is checked here."""
         advantages = jnp.asarray(advantages)
+        if not jnp.issubdtype(advantages.dtype, jnp.floating):
+            advantages = advantages.astype(float)
         dtype = advantages.dtype
         policy = jnp.asarray(policy, dtype)
         states = advantages.shape[0]
@@ -48,8 +50,8 @@ class Problem:
             jnp.ones(advantages.shape, bool) if mask is None else jnp.asarray(mask).astype(bool)
         )
         policy = jnp.where(allowed, policy, 0)
-        # The solvers look for ties. Without the barrier XLA may compute an advantage twice, rounded
-        # in two ways, and the best action would differ from itself.
+        # The solvers look for ties. Without the barrier XLA may compute a number twice, once with
+        # a fused multiply-add, and the best action would differ from itself.
         advantages, policy = jax.lax.optimization_barrier(
             (
                 jnp.where(allowed, advantages, 0),
@@ -71,7 +73,7 @@ class Problem:
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """The optimal policy and its certificate: none in the ball is better by more than `gap`.
 

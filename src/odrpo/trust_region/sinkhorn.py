@@ -10,7 +10,7 @@ from odrpo.trust_region.tilt import Tilt, log_probability
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sinkhorn:
     """Mean Sinkhorn divergence: E_rho min_Q [<Q, d> - H(Q) / lambda] <= delta.
 

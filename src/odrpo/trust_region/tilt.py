@@ -4,8 +4,9 @@ Rows q_eta ~ p exp(eta A) with eta = 1 / beta. Their mean KL from p grows with e
 d KL / d eta = eta E Var_q(A), so that the eta of a given radius is the root of a monotone function.
 """
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +14,6 @@ import jax.numpy as jnp
 from odrpo.trust_region.problem import Array
 
 MAX_ITERATIONS = 128
-# A row whose largest exponent is above this goes through log-sum-exp, lest exp overflow.
-LARGE_EXPONENT = 50.0
 # Below this, exp(x) - 1 - x is summed as a series, lest its digits cancel.
 SMALL_EXPONENT = 0.25
 
@@ -48,7 +47,7 @@ class Optimum(NamedTuple):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tilt:
     """The family q_eta of rows (..., N), each with its prior p and its weight."""
 
@@ -75,7 +74,8 @@ class Tilt:
         below_best = jnp.where(support, advantages - best, 0)
         mean = jnp.sum(prior * below_best, axis=-1, keepdims=True)
         values = jnp.where(support, below_best - mean, 0)
-        scale = jax.lax.stop_gradient(jnp.max(jnp.abs(values)))
+        counted = jnp.where((weights > 0)[..., None], jnp.abs(values), 0)
+        scale = jax.lax.stop_gradient(jnp.max(counted))
         scale = jnp.where(scale > 0, scale, 1)
         return cls(
             values / scale,
@@ -87,9 +87,14 @@ class Tilt:
             below_best / scale,
         )
 
+    @property
+    def support(self) -> Array:
+        """(..., N), True where p > 0."""
+        return self.log_prior > -jnp.inf
+
     def mean(self, rows: Array) -> Array:
-        """The weighted mean over the rows, a scalar."""
-        return jnp.vdot(self.weights, rows)
+        """The weighted mean over the rows, a scalar; a row of weight zero may overflow."""
+        return jnp.sum(jnp.where(self.weights > 0, self.weights * rows, 0))
 
     def moments(self, eta: Array, precise: Array | bool = True) -> Moments:
         """The moments at one eta (in units of 1 / scale).
@@ -99,7 +104,7 @@ class Tilt:
         """
 
         def row_by_row(eta: Array) -> Moments:
-            in_range = eta * self.highest <= LARGE_EXPONENT
+            in_range = eta * self.highest <= largest_exponent(self.values.dtype)
             near, far = self._near_moments(eta), self._far_moments(eta)
             return Moments(*(jnp.where(in_range, *pair) for pair in zip(near, far, strict=True)))
 
@@ -107,7 +112,8 @@ class Tilt:
 
     def _near_moments(self, eta: Array) -> Moments:
         """Z = 1 + E_p[exp(x) - 1 - x], x = eta c: terms >= 0, which keep their digits as x -> 0."""
-        x = jnp.minimum(eta * self.values, LARGE_EXPONENT)
+        limit = largest_exponent(self.values.dtype)
+        x = jnp.clip(eta * self.values, -largest_eta(self.values.dtype), limit)
         e = jnp.exp(x)
         expm1, second_order = exponential_remainders(x, e)
         excess = jnp.sum(self.prior * second_order, axis=-1)
@@ -118,7 +124,8 @@ class Tilt:
 
     def _far_moments(self, eta: Array) -> Moments:
         """Log-sum-exp, with x counted from the best value of the row."""
-        x = eta * self.below_best
+        # exp is zero long before the limit, which keeps 0 * inf out of the sums.
+        x = jnp.maximum(eta * self.below_best, -largest_eta(self.values.dtype))
         exponent = self.log_prior + x
         top = jnp.max(exponent, axis=-1)
         e = jnp.exp(exponent - top[..., None])
@@ -169,11 +176,16 @@ def optimal_eta(tilt: Tilt, radius: Array, greedy: Array) -> Array:
     """
     info = jnp.finfo(tilt.values.dtype)
     epsilon, tiny = float(info.eps), float(info.tiny)
-    largest = jnp.asarray(1e-3 * float(info.max) ** 0.5, info.dtype)
+    largest = jnp.asarray(largest_eta(info.dtype), info.dtype)
     searching = ~greedy & (radius > 0)
-    # A hair inside the ball, so that rounding does not lead out of it.
-    target = jnp.where(searching, radius, 1) * (1 - 16 * epsilon)
+    target = jnp.where(searching, radius, 1)
     precise = is_small(target)
+    # The divergence is known up to the rounding of its terms, or of itself where it is precise. The
+    # search aims as far inside the ball, so that rounding does not lead out of it.
+    largest_term = 1 - jnp.min(jnp.where(tilt.support, tilt.log_prior, 0))
+    tolerance = 8 * epsilon * (1 + jnp.where(precise, 0, largest_term / target))
+    tolerance = jnp.minimum(tolerance, 0.01)
+    target = target * (1 - 2 * tolerance)
     lower = jnp.log(2 * target) / 2 - 1e-3  # Hoeffding: KL <= eta^2 / 2 for values in [-1, 1]
     upper = jnp.log(largest)
     prior_variance = tilt.mean(jnp.sum(tilt.prior * tilt.values**2, axis=-1))
@@ -187,12 +199,13 @@ def optimal_eta(tilt: Tilt, radius: Array, greedy: Array) -> Array:
         lower = jnp.where(excess < 0, u, lower)
         upper = jnp.where(excess < 0, upper, u)
         newton = u - excess * divergence / tilt.mean(moments.variance)
-        close = excess * excess <= 100 * epsilon  # so is the error of the next Newton step
-        inside = (newton > lower) & (newton < upper)
-        trusted = inside & (close | (jnp.abs(newton - u) <= 0.5 * last_move))
-        following = jnp.where(trusted, newton, jnp.where(close, u, (lower + upper) / 2))
+        found = jnp.abs(excess) <= tolerance
         narrow = upper - lower <= 2 * epsilon * jnp.maximum(jnp.abs(u), 1)
-        return count + 1, following, lower, upper, jnp.abs(following - u), close | narrow
+        inside = (newton > lower) & (newton < upper)
+        trusted = inside & (jnp.abs(newton - u) <= 0.5 * last_move)
+        following = jnp.where(trusted, newton, (lower + upper) / 2)
+        following = jnp.where(found, u, jnp.where(narrow, lower, following))
+        return count + 1, following, lower, upper, jnp.abs(following - u), found | narrow
 
     def unfinished(state: tuple) -> Array:
         count, *_, finished = state
@@ -231,9 +244,19 @@ def log_probability(policy: Array) -> Array:
     return jnp.where(positive, jnp.log(jnp.where(positive, policy, 1)), -jnp.inf)
 
 
+def largest_exponent(dtype: Any) -> float:
+    """An exponent up to which exp, times a few more factors, does not overflow."""
+    return 0.9 * math.log(float(jnp.finfo(dtype).max))
+
+
+def largest_eta(dtype: Any) -> float:
+    """Beyond this the tilt of values in [-1, 1] is at its limit; its square does not overflow."""
+    return 1e-3 * float(jnp.finfo(dtype).max) ** 0.5
+
+
 def is_small(radius: Array) -> Array:
     """Whether a KL of this size must be summed with care: rounding is not small against it."""
-    return radius < 4 * float(jnp.finfo(radius.dtype).eps) ** (1 / 3)
+    return radius < 2000 * float(jnp.finfo(radius.dtype).eps) ** 0.5
 
 
 def exponential_remainders(x: Array, exp_x: Array) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """The Wasserstein trust region: probability is carried from worse actions to better ones."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -12,7 +12,7 @@ MAX_ITERATIONS = 256
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wasserstein:
     """Mean Wasserstein distance: E_rho W(pi', pi) <= delta for a cost d between actions."""
 
@@ -26,11 +26,7 @@ class Wasserstein:
         one of them; the mixture that uses the radius up is the optimum of the linear program.
         """
         transport = self._transport(problem)
-        chord = find_chord(*jax.lax.stop_gradient((transport, problem.radius)))
-        # A state of weight zero has no say in the chord: its plan is that of beta* itself.
-        counted = (problem.weights > 0)[:, None]
-        near_price = jnp.where(counted, chord.beta_near, chord.beta)
-        far_price = jnp.where(counted, chord.beta_far, chord.beta)
+        near_price, far_price = find_chord(*jax.lax.stop_gradient((transport, problem.radius)))
         near, far = transport.plan(near_price), transport.plan(far_price)
 
         mass = transport.mass
@@ -40,8 +36,12 @@ class Wasserstein:
         split = extra_distance > 0
         per_extra = 1 / jnp.where(split, extra_distance, 1)
         share = jnp.where(split, jnp.clip((problem.radius - near_distance) * per_extra, 0, 1), 0)
-        beta = jnp.where(split, extra_gain * per_extra, chord.beta)
+        beta = jnp.where(split, extra_gain * per_extra, near_price)
 
+        # A state of weight zero has no say in the chord: its plan is that of beta* itself.
+        counted = (problem.weights > 0)[:, None]
+        near_price = jnp.where(counted, near_price, beta)
+        far_price = jnp.where(counted, far_price, beta)
         return Solution.certify(
             problem,
             policy=transport.carry(problem.policy, near_price, far_price, share),
@@ -75,7 +75,7 @@ class Plan(NamedTuple):
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class UnitTransport:
     """With the 0/1 distance an action either stays or goes to the best one."""
 
@@ -108,7 +108,7 @@ class UnitTransport:
 
 
 @jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CostTransport:
     """With any cost the target of i maximises A_j - beta d_ij."""
 
@@ -175,16 +175,6 @@ def dual_gain(transport: Transport, beta: Array, radius: Array) -> Array:
     return priced_radius + gain - beta * distance
 
 
-class Chord(NamedTuple):
-    """The face of the dual at which the radius is met, scalars."""
-
-    beta: Array
-    beta_near: Array
-    """The price of a plan that keeps within the radius."""
-    beta_far: Array
-    """The price of a plan that goes beyond it, or the same plan where none does."""
-
-
 class Point(NamedTuple):
     """A plan as a point in the plane of distance and gain, with the price it is optimal for."""
 
@@ -193,14 +183,31 @@ class Point(NamedTuple):
     gain: Array
 
 
-def find_chord(transport: Transport, radius: Array) -> Chord:
+def find_chord(transport: Transport, radius: Array) -> tuple[Array, Array]:
+    """The prices of two plans, one within the radius and one beyond it, both optimal at beta*.
+
+    Both are zero where the greedy plan is within the radius.
+    """
+    infinite = jnp.asarray(jnp.inf, transport.mass.dtype)
+    near, far = shrink_chord(transport, radius, infinite, jnp.zeros_like(infinite))
+    # Small masses drown in sums over all pairs: once more, over those still in question alone.
+    near_distance, far_distance = transport.plan(near).distance, transport.plan(far).distance
+    settled = near_distance == far_distance
+    spent = jnp.sum(jnp.where(settled, transport.mass * near_distance, 0))
+    rest = replace(transport, mass=jnp.where(settled, 0, transport.mass))
+    return shrink_chord(rest, radius - spent, near, far)
+
+
+def shrink_chord(
+    transport: Transport, radius: Array, near_price: Array, far_price: Array
+) -> tuple[Array, Array]:
     """Shrink a chord between two plans until it is a face of the hull of all plans.
 
     Plans are points (distance, gain); the optimum lies where their upper concave hull meets the
     radius. The slope of the chord between a plan within the radius and one beyond it is a price;
     the best plan at that price lies above the chord and replaces an end, or the chord is a face.
-    Every plan is a vertex, so that this ends after finitely many steps: about log2 of the number
-    of pairs, each one pass over the data.
+    Every plan is a vertex, so that this ends after finitely many steps: typically log2 of the
+    number of pairs, each one pass over the data.
     """
 
     def best_at(beta: Array) -> Point:
@@ -219,13 +226,11 @@ def find_chord(transport: Transport, radius: Array) -> Chord:
         count, *_, finished = state
         return ~finished & (count < MAX_ITERATIONS)
 
-    dtype = transport.mass.dtype
-    near, far = best_at(jnp.asarray(jnp.inf, dtype)), best_at(jnp.asarray(0, dtype))
+    near, far = best_at(near_price), best_at(far_price)
     unbound = far.distance <= radius
     near = choose(unbound, far, near)
     _, near, far, _ = jax.lax.while_loop(unfinished, shrink, (0, near, far, unbound))
-    slope = (far.gain - near.gain) / jnp.where(unbound, 1, far.distance - near.distance)
-    return Chord(jnp.where(unbound, 0, slope), near.beta, far.beta)
+    return near.beta, far.beta
 
 
 def choose(condition: Array, this: Point, other: Point) -> Point:

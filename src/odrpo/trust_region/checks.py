@@ -53,7 +53,10 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
     """Values, once the shapes are right and everything is concrete."""
     advantages, policy, radius = (arrays[name] for name in ("advantages", "policy", "radius"))
     # The difference of two advantages must not overflow either.
-    usable = np.abs(advantages) <= np.finfo(advantages.dtype).max / 4
+    limit = np.finfo(advantages.dtype).max / 4
+    usable: Any = advantages.min() >= -limit and advantages.max() <= limit
+    if not usable:
+        usable = np.abs(advantages) <= limit
     if "mask" in arrays:
         mask = arrays["mask"]
         _require((mask == 0) | (mask == 1), "mask", mask, "is neither 0 nor 1", "use booleans")
@@ -61,10 +64,11 @@ def check_values(arrays: dict[str, np.ndarray]) -> None:
         _require(allowed.any(axis=1), "mask", allowed, "forbids all actions", "allow at least one")
         kept = allowed | (policy == 0)
         _require(kept, "policy", policy, "is on an action that the mask forbids", "set it to zero")
-        usable |= ~allowed
+        usable = usable | ~allowed
     remedy = "use finite numbers; an action that must not be taken goes into the mask"
     _require(usable, "advantages", advantages, "is not finite or too large", remedy)
-    _require(policy >= 0, "policy", policy, "is no probability", "use numbers >= 0")
+    usable = policy.min() >= 0 or policy >= 0
+    _require(usable, "policy", policy, "is no probability", "use numbers >= 0")
     sums_to_one = np.abs(np.einsum("sn->s", policy) - 1) <= ROW_SUM_TOLERANCE
     _require(sums_to_one, "policy", policy, "does not sum to one", "make each row a distribution")
     _require(radius >= 0, "radius", radius, "is no radius", "use a number >= 0")

@@ -83,16 +83,15 @@ class UnitTransport:
     """rho pi, (S, N)."""
     gap: Array
     """A(s, best) - A(s, i), (S, N)."""
-    best: Array
-    """Index of the best action, (S, 1)."""
+    allowed: Array
+    """(S, N), True where an action may get mass."""
 
     @classmethod
     def of(cls, problem: Problem) -> "UnitTransport":
-        """Find the best action of each state."""
+        """Measure every action against the best one of its state."""
         advantages = jnp.where(problem.allowed, problem.advantages, -jnp.inf)
-        best = jnp.argmax(advantages, axis=1, keepdims=True)
         gap = jnp.max(advantages, axis=1, keepdims=True) - problem.advantages
-        return cls(problem.weights[:, None] * problem.policy, gap, best)
+        return cls(problem.weights[:, None] * problem.policy, gap, problem.allowed)
 
     def plan(self, beta: Array) -> Plan:
         """What each action does at a price, a scalar or (S, 1); on a tie it stays."""
@@ -100,11 +99,15 @@ class UnitTransport:
         return Plan(jnp.where(moves, self.gap, 0), jnp.where(moves, jnp.ones_like(self.gap), 0))
 
     def carry(self, policy: Array, near: Array, far: Array, share: Array) -> Array:
-        """The policy after the plan at price `near` mixed with a share of that at `far`, (S, N)."""
+        """The policy after the plan at price `near` mixed with a share of that at `far`, (S, N).
+
+        What arrives is shared alike by the best actions of the state.
+        """
         leaving = jnp.where(self.gap > near, 1, jnp.where(self.gap > far, share, 0))
         arriving = jnp.sum(leaving * policy, axis=1, keepdims=True)
-        is_best = jnp.arange(policy.shape[1])[None, :] == self.best
-        return jnp.where(is_best, policy + arriving, (1 - leaving) * policy)
+        best = (self.gap == 0) & self.allowed
+        arriving = arriving / jnp.sum(best, axis=1, keepdims=True).astype(policy.dtype)
+        return jnp.where(best, policy + arriving, (1 - leaving) * policy)
 
 
 @jax.tree_util.register_dataclass
@@ -188,19 +191,26 @@ def find_chord(transport: Transport, radius: Array) -> tuple[Array, Array]:
 
     Both are zero where the greedy plan is within the radius.
     """
-    infinite = jnp.asarray(jnp.inf, transport.mass.dtype)
-    near, far = shrink_chord(transport, radius, infinite, jnp.zeros_like(infinite))
-    # Small masses drown in sums over all pairs: once more, over those still in question alone.
-    near_distance, far_distance = transport.plan(near).distance, transport.plan(far).distance
-    settled = near_distance == far_distance
-    spent = jnp.sum(jnp.where(settled, transport.mass * near_distance, 0))
-    rest = replace(transport, mass=jnp.where(settled, 0, transport.mass))
-    return shrink_chord(rest, radius - spent, near, far)
+    info = jnp.finfo(transport.mass.dtype)
+    infinite, zero = jnp.asarray(jnp.inf, info.dtype), jnp.asarray(0, info.dtype)
+    near, far = shrink_chord(transport, radius, infinite, zero)
+
+    def look_closer() -> tuple[Array, Array]:
+        near_distance = transport.plan(near.beta).distance
+        settled = near_distance == transport.plan(far.beta).distance
+        spent = jnp.sum(jnp.where(settled, transport.mass * near_distance, 0))
+        rest = replace(transport, mass=jnp.where(settled, 0, transport.mass))
+        ends = shrink_chord(rest, radius - spent, near.beta, far.beta)
+        return ends[0].beta, ends[1].beta
+
+    # Small masses drown in sums over all pairs; then once more, over those still in question alone.
+    drowned = far.distance - near.distance < float(info.eps) ** 0.5 * far.distance
+    return jax.lax.cond(drowned, look_closer, lambda: (near.beta, far.beta))
 
 
 def shrink_chord(
     transport: Transport, radius: Array, near_price: Array, far_price: Array
-) -> tuple[Array, Array]:
+) -> tuple[Point, Point]:
     """Shrink a chord between two plans until it is a face of the hull of all plans.
 
     Plans are points (distance, gain); the optimum lies where their upper concave hull meets the
@@ -230,7 +240,7 @@ def shrink_chord(
     unbound = far.distance <= radius
     near = choose(unbound, far, near)
     _, near, far, _ = jax.lax.while_loop(unfinished, shrink, (0, near, far, unbound))
-    return near.beta, far.beta
+    return near, far
 
 
 def choose(condition: Array, this: Point, other: Point) -> Point:

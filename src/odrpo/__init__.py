@@ -2,7 +2,8 @@
 
 from importlib.metadata import version
 
+from odrpo.envs import FiniteMDP
 from odrpo.trust_region import KL, Metric, Problem, Sinkhorn, Solution, Wasserstein, solve
 
 __version__ = version("odrpo")
-__all__ = ["KL", "Metric", "Problem", "Sinkhorn", "Solution", "Wasserstein", "solve"]
+__all__ = ["KL", "FiniteMDP", "Metric", "Problem", "Sinkhorn", "Solution", "Wasserstein", "solve"]

@@ -1,0 +1,66 @@
+"""Rollouts of environments that run on the device: one compiled scan."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.envs.env import Array, Env
+from odrpo.rollout.batch import Batch
+
+
+class Walkers(NamedTuple):
+    """B environments in the midst of their episodes, (B, ...) each."""
+
+    state: Any
+    observation: Array
+    time: Array
+    episode_return: Array
+
+
+def start(env: Env, key: jax.Array, count: int) -> Walkers:
+    """Begin an episode in each of `count` environments."""
+    state, observation = jax.vmap(env.reset)(jax.random.split(key, count))
+    return Walkers(state, observation, jnp.zeros(count, jnp.int32), jnp.zeros(count))
+
+
+def collect(
+    env: Env,
+    act: Callable[[jax.Array, Array], Array],
+    walkers: Walkers,
+    key: jax.Array,
+    steps: int,
+) -> tuple[Walkers, Batch]:
+    """Take `steps` steps in each environment; where an episode is over, the next one begins.
+
+    `act` maps a key and observations (B, ...) to actions (B,).
+    """
+    count = walkers.time.shape[0]
+
+    def step(walkers: Walkers, key: jax.Array) -> tuple[Walkers, Batch]:
+        act_key, step_key, reset_key = jax.random.split(key, 3)
+        action = act(act_key, walkers.observation)
+        taken = jax.vmap(env.step)(jax.random.split(step_key, count), walkers.state, action)
+        reward = taken.reward.astype(jnp.float32)
+        episode_return = walkers.episode_return + reward
+        batch = Batch(
+            observation=walkers.observation,
+            action=action,
+            reward=reward,
+            next_observation=taken.observation,
+            terminated=taken.terminated,
+            truncated=taken.truncated,
+            time=walkers.time,
+            episode_return=episode_return,
+        )
+        fresh = start(env, reset_key, count)
+        going_on = Walkers(taken.state, taken.observation, walkers.time + 1, episode_return)
+
+        def choose(new: Array, old: Array) -> Array:
+            done = batch.done.reshape(count, *[1] * (new.ndim - 1))
+            return jnp.where(done, new, old)
+
+        return jax.tree.map(choose, fresh, going_on), batch
+
+    return jax.lax.scan(step, walkers, jax.random.split(key, steps))

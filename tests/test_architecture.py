@@ -7,7 +7,7 @@ import odrpo
 
 PACKAGE = Path(odrpo.__file__).parent
 # Each layer may import the layers before it.
-LAYERS = ["trust_region", "envs", "rollout", "problem_files", "figures", "cli"]
+LAYERS = ["trust_region", "envs", "rollout", "advantages", "problem_files", "figures", "cli"]
 
 
 def imported(path: Path) -> set[str]:

@@ -2,9 +2,14 @@
 
 import contextlib
 import io
+import json
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -33,3 +38,16 @@ def test_examples_print_what_they_say(page: Path, monkeypatch, tmp_path) -> None
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_shipped_problem_comes_from_its_script(tmp_path) -> None:
+    script = shutil.copy(ROOT / "examples" / "machine_repair.py", tmp_path)
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert run.stdout.count("gap") == 4
+    written, shipped = (
+        json.loads((folder / "machine_repair.json").read_text())
+        for folder in (tmp_path, ROOT / "examples")
+    )
+    assert written.keys() == shipped.keys()
+    for name in ("advantages", "policy", "weights"):
+        np.testing.assert_allclose(written[name], shipped[name], atol=2e-6)

@@ -25,6 +25,7 @@ def experience() -> tuple[Batch, np.ndarray]:
         truncated=jnp.asarray(truncated),
         time=zeros,
         episode_return=zeros,
+        valid=jnp.ones(zeros.shape, bool),
     )
     return batch, rng.normal(size=(STEPS, COUNT))
 

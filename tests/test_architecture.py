@@ -7,7 +7,31 @@ import odrpo
 
 PACKAGE = Path(odrpo.__file__).parent
 # Each layer may import the layers before it.
-LAYERS = ["trust_region", "envs", "rollout", "advantages", "problem_files", "figures", "cli"]
+LAYERS = [
+    "trust_region",
+    "envs",
+    "rollout",
+    "config",
+    "observations",
+    "networks",
+    "policies",
+    "critics",
+    "advantages",
+    "algorithm",
+    "records",
+    "evaluation",
+    "callbacks",
+    "presets",
+    "checkpoint",
+    "progress",
+    "curves",
+    "run_folder",
+    "training",
+    "model",
+    "problem_files",
+    "figures",
+    "cli",
+]
 
 
 def imported(path: Path) -> set[str]:

@@ -2,8 +2,28 @@
 
 from importlib.metadata import version
 
+from odrpo import callbacks, envs
+from odrpo.config import Config
 from odrpo.envs import FiniteMDP
+from odrpo.evaluation import evaluate
+from odrpo.model import ODRPO
+from odrpo.training import train
 from odrpo.trust_region import KL, Metric, Problem, Sinkhorn, Solution, Wasserstein, solve
 
 __version__ = version("odrpo")
-__all__ = ["KL", "FiniteMDP", "Metric", "Problem", "Sinkhorn", "Solution", "Wasserstein", "solve"]
+__all__ = [
+    "KL",
+    "ODRPO",
+    "Config",
+    "FiniteMDP",
+    "Metric",
+    "Problem",
+    "Sinkhorn",
+    "Solution",
+    "Wasserstein",
+    "callbacks",
+    "envs",
+    "evaluate",
+    "solve",
+    "train",
+]

@@ -1,14 +1,27 @@
-"""Returns of what was done, (T, B): the targets of a critic, and advantages once V is taken off.
+"""Returns of what was done, (T, B), and from them advantages of every action, (S, A).
 
-Each bootstraps with the value of the true next observation where an episode was cut off or the
+Returns bootstrap with the value of the true next observation where an episode was cut off or the
 batch ends, and with nothing where it terminated.
 """
 
 import jax
 import jax.numpy as jnp
 
+from odrpo.config import Config
+from odrpo.critics import Samples
 from odrpo.envs.env import Array
+from odrpo.policies import Support
 from odrpo.rollout.batch import Batch
+
+
+def estimate_returns(config: Config, batch: Batch, next_value: Array) -> Array:
+    """The return of each action taken, as the config has it, (T, B)."""
+    discount = jnp.asarray(config.discount)
+    if config.returns == "monte_carlo":
+        return monte_carlo(batch, next_value, discount)
+    if config.returns == "n_step":
+        return n_step_returns(batch, next_value, discount, config.n_step)
+    return lambda_returns(batch, next_value, discount, jnp.asarray(config.trace))
 
 
 def monte_carlo(batch: Batch, next_value: Array, discount: Array) -> Array:
@@ -48,3 +61,36 @@ def n_step_returns(batch: Batch, next_value: Array, discount: Array, n: int) -> 
 def _goes_on(batch: Batch) -> Array:
     """Where the next row of the batch belongs to the same episode, (T, B)."""
     return (~batch.done).at[-1].set(False)
+
+
+def on_support(
+    config: Config, support: Support, q: Array, policy: Array, samples: Samples
+) -> Array:
+    """Advantages of all actions at the states of the support, (S, A).
+
+    Args:
+        config: `advantages` names the way.
+        support: The states, and which of them each sample is at.
+        q: What the critic takes the actions to be worth, (S, A).
+        policy: pi, (S, A).
+        samples: What was done and returned, (N, ...).
+    """
+    value = jnp.sum(policy * q, axis=1, keepdims=True)
+    if config.advantages == "critic":
+        return q - value
+
+    taken = samples.action[:, None] == jnp.arange(policy.shape[1])[None, :]
+    taken = jnp.where(samples.valid[:, None], taken, False)
+    rows = jnp.arange(len(samples.action)) if support.rows is None else support.rows
+    if config.advantages == "doubly_robust":
+        weight = jnp.minimum(1 / jnp.maximum(samples.policy, 1e-30), config.correction_limit)
+        correction = jnp.where(taken, weight * (samples.target[:, None] - q[rows]), 0)
+        return q - value + support.mean(correction, samples.valid)
+
+    surprise = (samples.target - value[rows, 0])[:, None]
+    if config.advantages == "taken":
+        return support.mean(jnp.where(taken, surprise, 0), taken)
+    pi_taken = jnp.sum(jnp.where(taken, samples.policy, 0), axis=1, keepdims=True)
+    others = -surprise * pi_taken / jnp.maximum(1 - pi_taken, 1e-6)
+    balanced = jnp.where(taken, surprise, others)
+    return support.mean(jnp.where(samples.valid[:, None], balanced, 0), samples.valid)

@@ -1,8 +1,12 @@
-"""Environments: pure functions on the device, from tables or written for it."""
+"""Environments: pure functions on the device, from tables or written for it; Gymnasium's."""
 
 from odrpo.envs.classic import Acrobot, CartPole
 from odrpo.envs.env import Env, Step
 from odrpo.envs.finite import FiniteMDP
-from odrpo.envs.nchain import nchain
+from odrpo.envs.make import make
+from odrpo.envs.nchain import nchain, register
+from odrpo.envs.tables import TableEnv
 
-__all__ = ["Acrobot", "CartPole", "Env", "FiniteMDP", "Step", "nchain"]
+register()
+
+__all__ = ["Acrobot", "CartPole", "Env", "FiniteMDP", "Step", "TableEnv", "make", "nchain"]

@@ -18,6 +18,7 @@ class Motion(NamedTuple):
     steps: Array
 
 
+@jax.tree_util.register_static
 @dataclass(frozen=True)
 class CartPole:
     """Keep a pole upright on a cart that is pushed left or right: CartPole-v1."""
@@ -61,6 +62,7 @@ POLE_MOMENT = POLE_MASS * HALF_LENGTH
 ANGLE_LIMIT = 12 * 2 * np.pi / 360
 
 
+@jax.tree_util.register_static
 @dataclass(frozen=True)
 class Acrobot:
     """Swing two links up over a line by a torque at the joint between them: Acrobot-v1."""

@@ -1,8 +1,10 @@
 """The chain of Dearden et al. (1998), NChain-v0 in earlier versions of Gym."""
 
+import gymnasium
 import numpy as np
 
 from odrpo.envs.finite import FiniteMDP
+from odrpo.envs.tables import TableEnv
 
 
 def nchain(
@@ -29,3 +31,13 @@ def nchain(
     rewards[:, :, 0] = small
     rewards[-1, :, -1] = large
     return FiniteMDP(transitions, rewards, start=0, max_steps=max_steps)
+
+
+def register() -> None:
+    """Make NChain-v0 known to Gymnasium, which has dropped it."""
+    if "NChain-v0" not in gymnasium.registry:
+        gymnasium.register(
+            "NChain-v0",
+            entry_point=lambda **options: TableEnv(nchain(**options, max_steps=None)),
+            max_episode_steps=1000,
+        )

@@ -23,6 +23,9 @@ class Batch:
         time: Steps since the episode began, for the discount of the visits.
         episode_return: Rewards of the episode up to and with this step, undiscounted; that of the
             whole episode where `done`.
+        valid: False where the environment stood still: nothing was done, nothing counts.
+        mask: True where an action is allowed, (T, B, A); None: all are.
+        next_mask: The same at next_observation.
     """
 
     observation: Array
@@ -33,6 +36,9 @@ class Batch:
     truncated: Array
     time: Array
     episode_return: Array
+    valid: Array
+    mask: Array | None = None
+    next_mask: Array | None = None
 
     @property
     def done(self) -> Array:

@@ -1,6 +1,7 @@
 """Rollouts of environments that run on the device: one compiled scan."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -53,6 +54,7 @@ def collect(
             truncated=taken.truncated,
             time=walkers.time,
             episode_return=episode_return,
+            valid=jnp.ones(count, bool),
         )
         fresh = start(env, reset_key, count)
         going_on = Walkers(taken.state, taken.observation, walkers.time + 1, episode_return)
@@ -64,3 +66,27 @@ def collect(
         return jax.tree.map(choose, fresh, going_on), batch
 
     return jax.lax.scan(step, walkers, jax.random.split(key, steps))
+
+
+def collect_episodes(
+    env: Env,
+    act: Callable[[jax.Array, Array], Array],
+    walkers: Walkers,
+    key: jax.Array,
+    steps: int,
+) -> tuple[Walkers, Batch]:
+    """One episode from its beginning in each environment; one of more than `steps` is cut off.
+
+    What comes after the episode is in the batch too, but is not valid.
+    """
+    start_key, collect_key = jax.random.split(key)
+    fresh = start(env, start_key, walkers.time.shape[0])
+    _, batch = collect(env, act, fresh, collect_key, steps)
+    over = jnp.cumsum(batch.done, axis=0) - batch.done > 0
+    cut = jnp.zeros_like(over).at[-1].set(~over[-1])
+    return walkers, replace(
+        batch,
+        valid=~over,
+        terminated=batch.terminated & ~over,
+        truncated=((batch.truncated & ~over) | cut) & ~batch.terminated,
+    )

@@ -128,6 +128,14 @@ class Metric(Protocol):
         """The optimum, on arrays or tracers."""
         ...
 
+    def step(self, problem: Problem, beta: Array) -> Solution:
+        """The policy of the same form at a given beta > 0, which may leave the ball."""
+        ...
+
     def dual(self, problem: Problem, beta: Array) -> Array:
         """The dual function at one beta > 0, a scalar."""
+        ...
+
+    def distance(self, new: Array, old: Array, weights: Array) -> Array:
+        """E_rho d(new, old) for policies (S, N) and weights (S,) that sum to one, a scalar."""
         ...

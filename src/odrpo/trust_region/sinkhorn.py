@@ -6,7 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.trust_region.problem import Array, Problem, Solution
-from odrpo.trust_region.tilt import Tilt, log_probability
+from odrpo.trust_region.tilt import Optimum, Tilt, log_probability
+from odrpo.trust_region.transport import transport_plan
 
 
 @jax.tree_util.register_dataclass
@@ -32,6 +33,15 @@ class Sinkhorn:
         """
         tilt, least, shift = self._tilt(problem)
         best = tilt.solve(self.strength * (problem.radius - least))
+        return self._certify(problem, best, least, shift)
+
+    def step(self, problem: Problem, beta: Array) -> Solution:
+        """The policy of the same form at a given beta > 0, which may leave the ball."""
+        tilt, least, shift = self._tilt(problem)
+        radius = self.strength * (problem.radius - least)
+        return self._certify(problem, tilt.step(beta / self.strength, radius), least, shift)
+
+    def _certify(self, problem: Problem, best: Optimum, least: Array, shift: Array) -> Solution:
         return Solution.certify(
             problem,
             policy=jnp.sum(problem.policy[:, :, None] * best.rows, axis=1),
@@ -40,6 +50,13 @@ class Sinkhorn:
             gain=best.gain + shift,
             dual_gain=best.dual_gain + shift,
         )
+
+    def distance(self, new: Array, old: Array, weights: Array) -> Array:
+        """E_rho min_Q [<Q, d> - H(Q) / lambda], a scalar, from Sinkhorn's iteration."""
+        cost = self._cost(new)
+        plan = transport_plan(cost, old, new, jnp.asarray(self.strength, new.dtype))
+        entropic = plan * cost + jax.scipy.special.xlogy(plan, plan) / self.strength
+        return weights @ jnp.sum(entropic, axis=(1, 2))
 
     def dual(self, problem: Problem, beta: Array) -> Array:
         """beta (delta + E_rho[H(pi)]/lambda) + (beta/lambda) E_rho sum_i pi_i log_i.
@@ -50,11 +67,15 @@ class Sinkhorn:
         radius = self.strength * (problem.radius - least)
         return problem.baseline + shift + tilt.dual_gain(beta / self.strength, radius)
 
+    def _cost(self, policy: Array) -> Array:
+        """d for every state, (S, N, N)."""
+        actions = policy.shape[1]
+        cost = 1 - jnp.eye(actions, dtype=policy.dtype) if self.cost is None else self.cost
+        return jnp.broadcast_to(cost, (*policy.shape, actions))
+
     def _tilt(self, problem: Problem) -> tuple[Tilt, Array, Array]:
         """The KL problem behind it, the least divergence there is, and the gain at that point."""
-        states, actions = problem.policy.shape
-        cost = 1 - jnp.eye(actions, dtype=problem.policy.dtype) if self.cost is None else self.cost
-        cost = jnp.broadcast_to(cost, (states, actions, actions))
+        cost = self._cost(problem.policy)
         kernel = jnp.where(problem.allowed[:, None, :], -self.strength * cost, -jnp.inf)
         log_total = jax.nn.logsumexp(kernel, axis=2, keepdims=True)
         mass = problem.weights[:, None] * problem.policy

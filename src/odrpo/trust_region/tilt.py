@@ -151,7 +151,14 @@ class Tilt:
     def solve(self, radius: Array) -> Optimum:
         """The largest gain with a mean KL of at most `radius`."""
         greedy = radius >= self.greedy_divergence()
-        eta = optimal_eta(self, radius, greedy)
+        return self._optimum(optimal_eta(self, radius, greedy), radius, greedy)
+
+    def step(self, temperature: Array, radius: Array) -> Optimum:
+        """The tilt at a given temperature, wherever that leads; the certificate is of `radius`."""
+        eta = jnp.minimum(self.scale / temperature, largest_eta(self.values.dtype))
+        return self._optimum(eta, radius, jnp.asarray(False))
+
+    def _optimum(self, eta: Array, radius: Array, greedy: Array) -> Optimum:
         moving = eta > 0
         eta_or_one = jnp.where(moving, eta, 1)
         moments = self.moments(eta_or_one, is_small(radius))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.trust_region.problem import Array, Problem, Solution
+from odrpo.trust_region.transport import transport_plan
 
 MAX_ITERATIONS = 256
 
@@ -51,9 +52,34 @@ class Wasserstein:
             dual_gain=dual_gain(transport, beta, problem.radius),
         )
 
+    def step(self, problem: Problem, beta: Array) -> Solution:
+        """The plan of a given beta > 0, where what is tied stays; it may leave the ball."""
+        transport = self._transport(problem)
+        distance, gain = transport.plan(beta).totals(transport.mass)
+        return Solution.certify(
+            problem,
+            policy=transport.carry(problem.policy, beta, beta, jnp.zeros_like(beta)),
+            beta=beta,
+            distance=distance,
+            gain=gain,
+            dual_gain=dual_gain(transport, beta, problem.radius),
+        )
+
     def dual(self, problem: Problem, beta: Array) -> Array:
         """beta delta + E_rho sum_i pi_i max_j(A_j - beta d_ij) (paper: wass_trco_dual)."""
         return problem.baseline + dual_gain(self._transport(problem), beta, problem.radius)
+
+    def distance(self, new: Array, old: Array, weights: Array) -> Array:
+        """E_rho W(new, old), a scalar: half of the absolute change for the 0/1 distance.
+
+        With a cost it is that of a plan within a thousandth of the largest cost from the best one.
+        """
+        if self.cost is None:
+            return weights @ jnp.sum(jnp.abs(new - old), axis=1) / 2
+        cost = jnp.broadcast_to(jnp.asarray(self.cost, new.dtype), (*new.shape, new.shape[1]))
+        strength = 1e4 / jnp.maximum(jnp.max(cost), jnp.finfo(new.dtype).tiny)
+        plan = transport_plan(cost, old, new, strength)
+        return weights @ jnp.sum(plan * cost, axis=(1, 2))
 
     def _transport(self, problem: Problem) -> "Transport":
         if self.cost is None:

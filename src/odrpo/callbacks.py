@@ -1,0 +1,144 @@
+"""Hooks into training: watch it, stop it, keep the best."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from odrpo.evaluation import evaluate
+
+if TYPE_CHECKING:
+    from odrpo.model import ODRPO
+
+Row = dict[str, float]
+
+
+class Callback:
+    """Override the hooks that you need; `self.model` is the model in training."""
+
+    model: "ODRPO"
+
+    def on_training_start(self) -> None:
+        """Called when `learn` begins."""
+
+    def on_update(self, row: Row) -> bool | None:
+        """Called after every update with what it reports; return False to stop."""
+        return None
+
+    def on_training_end(self) -> None:
+        """Called when `learn` ends, also when it was stopped."""
+
+
+class FunctionCallback(Callback):
+    """A function of the model and the row of an update; where it returns False training stops."""
+
+    def __init__(self, function: Callable[["ODRPO", Row], bool | None]) -> None:
+        """Wrap the function."""
+        self.function = function
+
+    def on_update(self, row: Row) -> bool | None:
+        """Call it."""
+        return self.function(self.model, row)
+
+
+class StopOnReward(Callback):
+    """Stop once the mean return of the last episodes (20) reaches a threshold."""
+
+    def __init__(self, threshold: float) -> None:
+        """Set the threshold."""
+        self.threshold = threshold
+
+    def on_update(self, row: Row) -> bool | None:
+        """Compare."""
+        return not row["return"] >= self.threshold or row["episodes"] < 20
+
+
+class EvaluateEvery(Callback):
+    """Evaluate the policy every so many timesteps, and keep the best model.
+
+    Attributes:
+        results: (timesteps, mean return) of every evaluation.
+        best: The highest mean return so far.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        timesteps: int,
+        episodes: int = 20,
+        best_model: str | Path | None = None,
+        stop_at: float | None = None,
+        seed: int = 0,
+        deterministic: bool = True,
+    ) -> None:
+        """Say where and how often; `stop_at` ends the training at that mean return."""
+        self.env, self.every, self.episodes = env, _positive("timesteps", timesteps), episodes
+        self.best_model, self.stop_at = best_model, stop_at
+        self.seed, self.deterministic = seed, deterministic
+        self.results: list[tuple[int, float]] = []
+        self.best = -np.inf
+        self.next = 0
+
+    def on_training_start(self) -> None:
+        """The first evaluation comes after so many timesteps from here."""
+        self.next = max(self.next, self.model.num_timesteps + self.every)
+
+    def on_update(self, row: Row) -> bool | None:
+        """Evaluate where it is time to."""
+        if self.model.num_timesteps < self.next:
+            return None
+        self.next += self.every
+        returns = evaluate(self.model, self.env, self.episodes, self.seed, self.deterministic)
+        mean = float(returns.mean())
+        self.results.append((self.model.num_timesteps, mean))
+        if mean > self.best:
+            self.best = mean
+            if self.best_model is not None:
+                self.model.save(self.best_model)
+        return None if self.stop_at is None else mean < self.stop_at
+
+
+class CheckpointEvery(Callback):
+    """Save the model every so many timesteps; a file is replaced in one go, never half written."""
+
+    def __init__(self, path: str | Path, timesteps: int) -> None:
+        """Say where; `{timesteps}` in the path keeps one file for each."""
+        self.path, self.every = str(path), _positive("timesteps", timesteps)
+        self.next = 0
+
+    def on_training_start(self) -> None:
+        """The first comes after so many timesteps from here."""
+        self.next = max(self.next, self.model.num_timesteps + self.every)
+
+    def on_update(self, row: Row) -> bool | None:
+        """Save where it is time to."""
+        if self.model.num_timesteps >= self.next:
+            self.next += self.every
+            self.model.save(self.path.replace("{timesteps}", str(self.model.num_timesteps)))
+        return None
+
+
+Callbacks = Callback | Callable[["ODRPO", Row], bool | None] | Sequence["Callbacks"] | None
+
+
+def as_list(callback: Callbacks) -> list[Callback]:
+    """One callback, a function, several of them, or none."""
+    if callback is None:
+        return []
+    if isinstance(callback, Callback):
+        return [callback]
+    if isinstance(callback, Sequence):
+        return [one for part in callback for one in as_list(part)]
+    if callable(callback):
+        return [FunctionCallback(callback)]
+    raise ValueError(
+        f"callback: {callback!r}; use a function of (model, row), an odrpo.callbacks.Callback, "
+        "or a list of these"
+    )
+
+
+def _positive(name: str, value: int) -> int:
+    if not value > 0:
+        raise ValueError(f"{name}: {value}; use a whole number > 0")
+    return value

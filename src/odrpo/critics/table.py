@@ -1,0 +1,47 @@
+"""A table of values, moved towards the returns seen (model-free)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.critics.critic import Samples
+from odrpo.envs.env import Array
+
+
+@dataclass(frozen=True)
+class TableCritic:
+    """Q, (S, A), or V, (S, 1); the parameters are the table."""
+
+    states: int
+    actions: int
+    action_values: bool
+    """Whether actions have values of their own, or all that of the state."""
+    initial: float
+
+    def init(self, key: jax.Array) -> Array:
+        """The same value everywhere; an optimistic one makes the policy try what it has not."""
+        return jnp.full((self.states, self.actions if self.action_values else 1), self.initial)
+
+    def values(self, params: Array, observation: Array, policy: Array) -> Array:
+        """Rows of the table, (N,) to (N, A)."""
+        return jnp.broadcast_to(params[observation], policy.shape)
+
+    def fit(
+        self,
+        params: Array,
+        samples: Samples,
+        policy: Callable[[Array], Array],
+        discount: Array,
+        key: jax.Array,
+        rate: Array,
+    ) -> Array:
+        """Move each entry that was visited a share `rate` of the way to its mean target."""
+        action = samples.action if self.action_values else jnp.zeros_like(samples.action)
+        place = (samples.observation, action)
+        visits = samples.valid.astype(params.dtype)
+        count = jnp.zeros_like(params).at[place].add(visits)
+        total = jnp.zeros_like(params).at[place].add(visits * samples.target)
+        mean = total / jnp.maximum(count, 1)
+        return jnp.where(count > 0, params + rate * (mean - params), params)

@@ -1,0 +1,87 @@
+"""From what a user calls an environment to what can be rolled out."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import gymnasium
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+from odrpo.envs.classic import Acrobot, CartPole
+from odrpo.envs.env import Env
+from odrpo.envs.finite import FiniteMDP
+from odrpo.envs.spaces import action_count, feature_count
+
+Backend = Literal["auto", "device", "host"]
+ON_DEVICE: dict[str, Callable[..., Env]] = {"CartPole-v1": CartPole, "Acrobot-v1": Acrobot}
+
+
+def make(
+    env: Any, num_envs: int, backend: Backend = "auto", max_steps: int | None = None
+) -> Env | VectorEnv:
+    """An environment on the device, or `num_envs` of Gymnasium's side by side.
+
+    Args:
+        env: An id, a Gymnasium env or vector env, a FiniteMDP, or a function that makes one. Ids
+            of CartPole, Acrobot and all that have a table `P` run on the device.
+        num_envs: How many Gymnasium environments; a vector env or a single one has its own number.
+        backend: "device" or "host" where that is to be decided.
+        max_steps: A step limit, for an environment given by id or function.
+    """
+    if isinstance(env, str):
+        found = None if backend == "host" else _device_version(env, max_steps)
+        if found is None:
+            return make(lambda: _made(env, max_steps), num_envs, backend)
+        env = found
+    elif callable(env) and not hasattr(env, "step"):
+        first = env()
+        if isinstance(first, gymnasium.Env):
+            makers = [lambda: first, *[env] * (num_envs - 1)]
+            return make(_side_by_side(makers), num_envs, backend)
+        env = first
+    elif isinstance(env, gymnasium.Env):
+        return make(_side_by_side([lambda: env]), num_envs, backend)
+    if not all(hasattr(env, part) for part in ("step", "reset", "observation_space")):
+        raise ValueError(
+            f"env: {env!r} is no environment; use an id, a Gymnasium env or vector env, "
+            "an odrpo.FiniteMDP, or a function that makes one"
+        )
+    hosted = isinstance(env, VectorEnv)
+    if hosted and backend == "device":
+        raise ValueError(
+            "env: it runs on the host only; leave backend at 'auto', or use an odrpo.FiniteMDP"
+        )
+    if backend == "host" and not hosted:
+        raise ValueError(f"env: {env!r} runs on the device only; leave backend at 'auto'")
+    action_count(env.single_action_space if hosted else env.action_space)
+    feature_count(env.single_observation_space if hosted else env.observation_space)
+    return env
+
+
+def _device_version(name: str, max_steps: int | None) -> Env | None:
+    """The same environment on the device, if there is one."""
+    if name in ON_DEVICE:
+        return ON_DEVICE[name]() if max_steps is None else ON_DEVICE[name](max_steps)
+    spec = gymnasium.registry.get(name)
+    if spec is None or not _has_table(spec):
+        return None
+    return FiniteMDP.from_gymnasium(name, max_steps=max_steps)
+
+
+def _has_table(spec: Any) -> bool:
+    try:
+        env = gymnasium.make(spec)
+    except Exception:  # whatever it lacks, making it for the host will say so
+        return False
+    return hasattr(env.unwrapped, "P") and hasattr(env.unwrapped, "initial_state_distrib")
+
+
+def _made(name: str, max_steps: int | None) -> gymnasium.Env:
+    try:
+        return gymnasium.make(name, max_episode_steps=max_steps)
+    except gymnasium.error.Error as error:
+        raise ValueError(f"env: {error}") from error
+
+
+def _side_by_side(makers: list[Callable[[], gymnasium.Env]]) -> SyncVectorEnv:
+    # The last observation of an episode comes with the step that ends it: no step is lost.
+    return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)

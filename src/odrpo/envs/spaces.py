@@ -1,0 +1,146 @@
+"""Gymnasium's spaces as the algorithm sees them: a state's index, or a vector of features."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+SUPPORTED = "Discrete, Box, MultiDiscrete, MultiBinary, or a Dict or Tuple of these"
+
+
+def action_count(space: gymnasium.Space) -> int:
+    """The number of actions of a Discrete space; any other is refused."""
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    raise ValueError(
+        f"env: its action space is {space}; odrpo trains on Discrete actions. "
+        "A Box can be cut into a grid of actions with gymnasium.wrappers.TransformAction"
+    )
+
+
+def state_count(space: gymnasium.Space) -> int | None:
+    """The number of states, where an observation is the index of one; else None."""
+    return int(space.n) if isinstance(space, spaces.Discrete) else None
+
+
+def feature_count(space: gymnasium.Space) -> int:
+    """The length of an observation as a vector; Discrete ones become indicators (one-hot)."""
+    if isinstance(space, spaces.Discrete):
+        return int(space.n)
+    if isinstance(space, spaces.MultiDiscrete):
+        return int(space.nvec.sum())
+    if isinstance(space, spaces.Box | spaces.MultiBinary):
+        return int(np.prod(space.shape))
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return sum(feature_count(part) for part, _ in _parts(space, None))
+    raise ValueError(f"env: its observation space is {space}; odrpo takes {SUPPORTED}")
+
+
+def encode(space: gymnasium.Space, batch: Any) -> np.ndarray:
+    """B observations as B indices, (B,), or as features, (B, D)."""
+    if isinstance(space, spaces.Discrete):
+        return (np.asarray(batch) - space.start).astype(np.int32)
+    return features(space, batch)
+
+
+def features(space: gymnasium.Space, batch: Any) -> np.ndarray:
+    """B observations as features, (B, D) in float32."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        return np.concatenate([features(*part) for part in _parts(space, batch)], axis=1)
+    array = np.asarray(batch)
+    if isinstance(space, spaces.Discrete):
+        return np.eye(int(space.n), dtype=np.float32)[array - space.start]
+    if isinstance(space, spaces.MultiDiscrete):
+        places = (array - space.start).reshape(len(array), -1)
+        sizes = space.nvec.ravel()
+        columns = [np.eye(n, dtype=np.float32)[places[:, k]] for k, n in enumerate(sizes)]
+        return np.concatenate(columns, axis=1)
+    return array.reshape(len(array), -1).astype(np.float32)
+
+
+def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
+    """An observation or a batch of them as a batch, and whether it was a single one."""
+    if isinstance(space, spaces.Dict):
+        parts = {key: as_batch(space[key], observation[key]) for key in space}
+        return {key: part for key, (part, _) in parts.items()}, _all_single(parts.values())
+    if isinstance(space, spaces.Tuple):
+        pairs = [as_batch(*pair) for pair in zip(space, observation, strict=True)]
+        return tuple(part for part, _ in pairs), _all_single(pairs)
+    array = np.asarray(observation)
+    shape = space.shape or ()
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"observation: {array.dtype} is no number; expected {space}")
+    single = array.shape == shape
+    if not single and (array.ndim == 0 or array.shape[1:] != shape):
+        raise ValueError(
+            f"observation: shape {array.shape}, expected {shape}, or (B, *{shape}) for a batch of B"
+        )
+    array = array[None] if single else array
+    _check_values(space, array)
+    return array, single
+
+
+def _check_values(space: gymnasium.Space, batch: np.ndarray) -> None:
+    if batch.dtype.kind == "f" and not np.isfinite(batch).all():
+        raise ValueError("observation: not all of it is finite")
+    if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
+        size = space.n if isinstance(space, spaces.Discrete) else space.nvec[None]
+        places = batch - space.start
+        whole = batch.dtype.kind in "biu" or (batch == np.floor(batch)).all()
+        if not whole or (places < 0).any() or (places >= size).any():
+            raise ValueError(f"observation: not in {space}")
+
+
+def _all_single(pairs: Any) -> bool:
+    return all(single for _, single in pairs)
+
+
+def _parts(space: Any, batch: Any) -> list[tuple[gymnasium.Space, Any]]:
+    if isinstance(space, spaces.Dict):
+        return [(space[key], None if batch is None else batch[key]) for key in space]
+    return [(part, None if batch is None else batch[k]) for k, part in enumerate(space)]
+
+
+def to_json(space: gymnasium.Space) -> dict[str, Any]:
+    """What a space is, in numbers, words and lists."""
+    if isinstance(space, spaces.Discrete):
+        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, spaces.MultiDiscrete):
+        return {"kind": "MultiDiscrete", "n": space.nvec.tolist(), "start": space.start.tolist()}
+    if isinstance(space, spaces.MultiBinary):
+        return {"kind": "MultiBinary", "shape": list(space.shape)}
+    if isinstance(space, spaces.Box):
+        # JSON has no infinity: a bound that is missing is null.
+        low, high = (
+            [float(x) if np.isfinite(x) else None for x in bound.ravel()]
+            for bound in (space.low, space.high)
+        )
+        kind = {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype)}
+        return {**kind, "low": low, "high": high}
+    if isinstance(space, spaces.Dict):
+        return {"kind": "Dict", "parts": {key: to_json(space[key]) for key in space}}
+    if isinstance(space, spaces.Tuple):
+        return {"kind": "Tuple", "parts": [to_json(part) for part in space]}
+    raise ValueError(f"env: its observation space is {space}; odrpo takes {SUPPORTED}")
+
+
+def from_json(values: dict[str, Any]) -> gymnasium.Space:
+    """A space as `to_json` wrote it."""
+    kind = values["kind"]
+    if kind == "Discrete":
+        return spaces.Discrete(values["n"], start=values["start"])
+    if kind == "MultiDiscrete":
+        return spaces.MultiDiscrete(values["n"], start=values["start"])
+    if kind == "MultiBinary":
+        return spaces.MultiBinary(values["shape"])
+    if kind == "Box":
+        shape, dtype = tuple(values["shape"]), np.dtype(values["dtype"])
+        bounds = [
+            np.array([end if x is None else x for x in values[name]]).reshape(shape).astype(dtype)
+            for name, end in (("low", -np.inf), ("high", np.inf))
+        ]
+        return spaces.Box(bounds[0], bounds[1], shape=shape, dtype=dtype.type)
+    if kind == "Dict":
+        return spaces.Dict({key: from_json(part) for key, part in values["parts"].items()})
+    return spaces.Tuple([from_json(part) for part in values["parts"]])

@@ -1,0 +1,246 @@
+"""ODRPO, the face that users see: learn, predict, save, load."""
+
+import dataclasses
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from odrpo import algorithm, checkpoint
+from odrpo.callbacks import Callbacks
+from odrpo.config import Config, check_names
+from odrpo.envs import make, spaces
+from odrpo.envs.make import Backend
+from odrpo.evaluation import choose
+from odrpo.presets import PresetName, settings_for
+from odrpo.records import Episode, Records
+from odrpo.rollout.host import HostWalkers
+from odrpo.training import train
+from odrpo.trust_region import METRICS, Metric, resolve_metric
+
+
+class ODRPO:
+    """A policy in training: every update solves its trust-region problem exactly.
+
+    Args:
+        env: An id, a Gymnasium env or vector env, an odrpo.FiniteMDP, or a function that makes one.
+        metric: "kl", "wasserstein", "sinkhorn", or odrpo.KL(), odrpo.Wasserstein(cost), ...
+        preset: "tuned": our settings for the environment, or good defaults where there are none;
+            "paper": the paper's; "default": the defaults, whatever the environment.
+        seed: The same seed gives the same run.
+        backend: "device" or "host"; "auto" runs on the device what can.
+        max_steps: A step limit for the environment, where it is given by id or function.
+        settings: Any field of odrpo.Config by its name.
+
+    Attributes:
+        config: The settings in use.
+        records: A row for every update, and every episode.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        metric: str | Metric = "kl",
+        *,
+        preset: PresetName = "tuned",
+        seed: int = 0,
+        backend: Backend = "auto",
+        max_steps: int | None = None,
+        **settings: Any,
+    ) -> None:
+        """Choose settings and begin: see the class."""
+        chosen = resolve_metric(metric)
+        name = next(name for name, kind in METRICS.items() if isinstance(chosen, kind))
+        check_names(settings)
+        self.env_id = env if isinstance(env, str) else None
+        self.backend, self.seed = backend, seed
+        sample = make(env, 1, backend, max_steps)
+        self.observation_space, self.action_space = spaces_of(sample)
+        finite = spaces.state_count(self.observation_space) is not None
+        preferred, limit = settings_for(self.env_id, name, finite, preset)
+        self.max_steps = limit if max_steps is None else max_steps
+        self.config = Config.create(metric=chosen, **(preferred | settings))
+        self._set_env(env, settings)
+        self.records = Records()
+        self.target = 0
+        self.state = self._init()
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: Callbacks = None,
+        progress_bar: bool | None = None,
+        run_dir: str | Path | None = None,
+    ) -> "ODRPO":
+        """Train for so many more timesteps; calling it again goes on where it stopped.
+
+        Args:
+            total_timesteps: How many; the last update may go a little beyond.
+            callback: A function of (model, row), an odrpo.callbacks.Callback, or a list of them.
+            progress_bar: Whether to show one; None: on a terminal.
+            run_dir: A folder for progress.csv, episodes.csv, TensorBoard events, model.odrpo and
+                curve.png; None: nothing is written.
+        """
+        train([self], total_timesteps, callback, progress_bar, run_dir)
+        return self
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+        action_masks: Any = None,
+    ) -> tuple[Any, Any]:
+        """The action for an observation, or the actions for a batch; the shape of SB3's `predict`.
+
+        Args:
+            observation: One of the observation space, or a batch of them.
+            state: Handed back: the policy has no memory.
+            episode_start: Not needed.
+            deterministic: Take the most probable action instead of drawing one.
+            action_masks: True where an action is allowed, (A,) or (B, A).
+        """
+        batch, single = spaces.as_batch(self.observation_space, observation)
+        policy = self.distribution(spaces.encode(self.observation_space, batch), action_masks)
+        action = choose(policy, deterministic, self._chooser) + int(self.action_space.start)
+        return (action[0] if single else action), state
+
+    def probabilities(self, observation: Any, action_masks: Any = None) -> np.ndarray:
+        """pi(.|s) for an observation, (A,), or a batch of them, (B, A)."""
+        batch, single = spaces.as_batch(self.observation_space, observation)
+        policy = self.distribution(spaces.encode(self.observation_space, batch), action_masks)
+        return policy[0] if single else policy
+
+    def distribution(self, encoded: np.ndarray, masks: Any = None) -> np.ndarray:
+        """pi(.|s) at observations in the form that the algorithm takes, (B, A)."""
+        if masks is not None:
+            shape = (len(encoded), self.sizes.actions)
+            masks = np.asarray(masks).astype(bool)
+            if masks.shape not in (shape, shape[1:]):
+                raise ValueError(f"action_masks: shape {masks.shape}, expected {shape}")
+            masks = np.broadcast_to(masks, shape)
+            if not masks.any(axis=1).all():
+                raise ValueError("action_masks: a row forbids all actions; allow at least one")
+        learner = self.learner._replace(critic=None)
+        return np.asarray(compiled_probabilities(self.config, self.sizes, learner, encoded, masks))
+
+    @property
+    def learner(self) -> algorithm.Learner:
+        """What has been learned so far."""
+        return self.state.learner
+
+    @property
+    def state(self) -> algorithm.State:
+        """All that is carried on from update to update."""
+        if callable(self._state):  # in training together with others, whose states are one array
+            return self._state()
+        return self._state
+
+    @state.setter
+    def state(self, state: Any) -> None:
+        self._state = state
+
+    @property
+    def num_timesteps(self) -> int:
+        """Steps taken in the environments so far."""
+        return self.records.timesteps
+
+    def save(self, path: str | Path) -> None:
+        """Write all that is needed to predict, and to go on: one file without any code in it."""
+        header = {
+            "version": version("odrpo"),
+            "env": self.env_id,
+            "backend": self.backend,
+            "max_steps": self.max_steps,
+            "seed": self.seed,
+            "config": self.config.to_json(),
+            "observation_space": spaces.to_json(self.observation_space),
+            "action_space": spaces.to_json(self.action_space),
+            "timesteps": self.num_timesteps,
+            "target": self.target,
+            "episodes": self.records.episode_count,
+            "recent_episodes": self.records.recent,
+        }
+        checkpoint.write(Path(path), checkpoint.flatten(self.state), header)
+
+    @classmethod
+    def load(cls, path: str | Path, env: Any = None) -> "ODRPO":
+        """A model from its file; predicting needs no environment.
+
+        Args:
+            path: What `save` wrote.
+            env: The environment to go on learning in; None: the one that the file names, if any.
+        """
+        arrays, header = checkpoint.read(Path(path))
+        model: ODRPO = object.__new__(cls)
+        model.env_id, model.backend = header["env"], header["backend"]
+        model.max_steps, model.seed = header["max_steps"], header["seed"]
+        model.config = Config.from_json(header["config"])
+        model.observation_space = spaces.from_json(header["observation_space"])
+        model.action_space = spaces.from_json(header["action_space"])
+        recent = [Episode(*episode) for episode in header["recent_episodes"]]
+        model.records = Records(header["timesteps"], [], recent, header["episodes"] - len(recent))
+        model.target = header["target"]
+        model._set_env(header["env"] if env is None else env, {})
+        template = jax.eval_shape(model._init)
+        try:
+            if not any(name.startswith(".walkers") for name in arrays):
+                template = template._replace(walkers=None)
+            model.state = checkpoint.restore(template, arrays)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        return model
+
+    def check_spaces(self, env: Any) -> None:
+        """Refuse an environment that this policy was not made for."""
+        for mine, its in zip(
+            (self.observation_space, self.action_space), spaces_of(env), strict=True
+        ):
+            if mine.shape != its.shape or getattr(mine, "n", None) != getattr(its, "n", None):
+                raise ValueError(f"env: it has {its}, the model was trained for {mine}")
+
+    def _set_env(self, env: Any, settings: dict[str, Any]) -> None:
+        self.env = (
+            None if env is None else make(env, self.config.num_envs, self.backend, self.max_steps)
+        )
+        self.walkers: HostWalkers | None = None
+        self._chooser = np.random.default_rng(self.seed)
+        self.sizes = algorithm.Sizes(
+            spaces.state_count(self.observation_space),
+            spaces.feature_count(self.observation_space),
+            spaces.action_count(self.action_space),
+        )
+        self.config.check_states(self.sizes.states, self.sizes.actions)
+        if self.env is None:
+            return
+        self.check_spaces(self.env)
+        if isinstance(self.env, VectorEnv) and self.env.num_envs != self.config.num_envs:
+            count = self.env.num_envs
+            if "num_envs" in settings:
+                raise ValueError(
+                    f"num_envs: {settings['num_envs']}, but env has {count}; leave it out"
+                )
+            config = self.config
+            steps = config.num_steps
+            if "num_steps" not in settings and not config.complete_episodes:
+                steps = max(1, config.num_envs * steps // count)  # the same size of batch
+            self.config = dataclasses.replace(config, num_envs=count, num_steps=steps)
+
+    def _init(self) -> algorithm.State:
+        env = None if isinstance(self.env, VectorEnv) else self.env
+        return compiled_init(self.config, self.sizes, env, jax.random.key(self.seed))
+
+
+compiled_init = jax.jit(algorithm.init, static_argnames="sizes")
+compiled_probabilities = jax.jit(algorithm.probabilities, static_argnames="sizes")
+
+
+def spaces_of(env: Any) -> tuple[Any, Any]:
+    """What one environment shows and takes, be it one of many or not."""
+    if isinstance(env, VectorEnv):
+        return env.single_observation_space, env.single_action_space
+    return env.observation_space, env.action_space

@@ -1,0 +1,63 @@
+"""Multilayer perceptrons and their training: the only file that knows layers."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import optax
+
+from odrpo.envs.env import Array
+
+Layers = list[tuple[Array, Array]]
+
+# All parameters in one vector: on a CPU Adam's many small kernels would cost more than the network.
+adam = optax.flatten(optax.scale_by_adam(eps=1e-5))
+
+
+def init_layers(key: jax.Array, sizes: tuple[int, ...], last_scale: float) -> Layers:
+    """Orthogonal weights (in, out) of scale sqrt(2), the last of `last_scale`; biases of zero."""
+    scales = [2**0.5] * (len(sizes) - 2) + [last_scale]
+    keys = jax.random.split(key, len(scales))
+    return [
+        (jax.nn.initializers.orthogonal(scale)(k, (rows, columns)), jnp.zeros(columns))
+        for k, scale, rows, columns in zip(keys, scales, sizes[:-1], sizes[1:], strict=True)
+    ]
+
+
+def apply_layers(layers: Layers, features: Array) -> Array:
+    """(N, in) to (N, out), tanh between the layers."""
+    for weights, bias in layers[:-1]:
+        features = jnp.tanh(features @ weights + bias[None, :])
+    weights, bias = layers[-1]
+    return features @ weights + bias[None, :]
+
+
+def fit(
+    loss: Callable[[Any, Any], Array],
+    params: Any,
+    optimiser: Any,
+    data: Any,
+    key: jax.Array,
+    rate: Array,
+    epochs: int,
+    minibatch: int,
+) -> tuple[Any, Any]:
+    """Go over the data (N, ...) `epochs` times in shuffled minibatches, with Adam."""
+    size = jax.tree.leaves(data)[0].shape[0]
+    minibatch = min(minibatch, size)
+    count = size // minibatch
+
+    def shuffled(key: jax.Array) -> Array:
+        order = jax.random.permutation(key, size)
+        return order[: count * minibatch].reshape(count, minibatch)
+
+    def step(carry: tuple, rows: Array) -> tuple[tuple, None]:
+        params, optimiser = carry
+        gradient = jax.grad(loss)(params, jax.tree.map(lambda x: x[rows], data))
+        update, optimiser = adam.update(gradient, optimiser)
+        return (jax.tree.map(lambda p, u: p - rate * u, params, update), optimiser), None
+
+    batches = jax.vmap(shuffled)(jax.random.split(key, epochs)).reshape(-1, minibatch)
+    (params, optimiser), _ = jax.lax.scan(step, (params, optimiser), batches)
+    return params, optimiser

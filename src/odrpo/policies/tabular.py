@@ -1,0 +1,41 @@
+"""A policy that is a table: the exact step is taken as it is."""
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.envs.env import Array
+from odrpo.policies.support import Support
+
+
+@dataclass(frozen=True)
+class TabularPolicy:
+    """One row of probabilities a state; the parameters are the table, (S, A)."""
+
+    states: int
+    actions: int
+
+    def init(self, key: jax.Array) -> Array:
+        """The uniform policy."""
+        return jnp.full((self.states, self.actions), 1 / self.actions)
+
+    def probabilities(self, params: Array, observation: Array) -> Array:
+        """Rows of the table."""
+        return params[observation]
+
+    def support(self, observation: Array) -> Support:
+        """All states: samples at the same state are one row of the problem."""
+        return Support(jnp.arange(self.states), observation)
+
+    def project(
+        self,
+        params: Array,
+        support: Support,
+        target: Array,
+        weights: Array,
+        key: jax.Array,
+        rate: Array,
+    ) -> Array:
+        """The target itself."""
+        return target

@@ -1,0 +1,99 @@
+"""What training remembers: a row for every update, and every episode."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from odrpo.algorithm import Info
+from odrpo.rollout import Batch
+
+WINDOW = 20
+"""The returns that are reported are means over so many episodes, as in the paper."""
+
+
+class Episode(NamedTuple):
+    """One that is over."""
+
+    timesteps: int
+    """Taken by the whole run until then."""
+    episode_return: float
+    length: int
+
+
+class Played(NamedTuple):
+    """What the records need of a batch, (T, B) each: the rest stays on the device."""
+
+    valid: np.ndarray
+    done: np.ndarray
+    episode_return: np.ndarray
+    time: np.ndarray
+
+    @classmethod
+    def of(cls, batch: Batch) -> "Played":
+        """On arrays or tracers."""
+        return cls(batch.valid, batch.done, batch.episode_return, batch.time)
+
+
+@dataclass
+class Records:
+    """All of one run."""
+
+    timesteps: int = 0
+    updates: list[dict[str, float]] = field(default_factory=list)
+    episodes: list[Episode] = field(default_factory=list)
+    earlier_episodes: int = 0
+    """How many more there were before the run was loaded from a file."""
+
+    @property
+    def episode_count(self) -> int:
+        """All episodes since the beginning."""
+        return self.earlier_episodes + len(self.episodes)
+
+    @property
+    def recent(self) -> list[Episode]:
+        """The last ones, over which returns are averaged."""
+        return self.episodes[-WINDOW:]
+
+    def add(self, played: Played, info: Info, seconds: float) -> dict[str, float]:
+        """Take in an update; returns its row."""
+        reached = self.timesteps + np.cumsum(played.valid.sum(axis=1))
+        ends = np.argwhere(played.done)
+        for row, env in ends:
+            self.episodes.append(
+                Episode(
+                    int(reached[row]),
+                    float(played.episode_return[row, env]),
+                    int(played.time[row, env]) + 1,
+                )
+            )
+        self.timesteps = int(reached[-1])
+        recent = self.recent
+        row = {
+            "timesteps": self.timesteps,
+            "episodes": self.episode_count,
+            "return": float(np.mean([e.episode_return for e in recent])) if recent else np.nan,
+            "length": float(np.mean([e.length for e in recent])) if recent else np.nan,
+            **{name: float(value) for name, value in info._asdict().items()},
+            "seconds": seconds,
+        }
+        self.updates.append(row)
+        return row
+
+    def final_return(self, episodes: int | None = None, timesteps: int | None = None) -> float:
+        """The mean over the last tenth of the episodes within a budget, as the paper reports it."""
+        kept = self.episodes[:episodes]
+        if timesteps is not None:
+            kept = [episode for episode in kept if episode.timesteps <= timesteps]
+        if not kept:
+            return np.nan
+        return float(np.mean([e.episode_return for e in kept[-max(1, len(kept) // 10) :]]))
+
+    def reached(self, threshold: float) -> float:
+        """Timesteps to the first mean over 20 episodes of at least `threshold`; inf: never."""
+        returns = np.array([episode.episode_return for episode in self.episodes])
+        if len(returns) < WINDOW:
+            return np.inf
+        means = np.convolve(returns, np.ones(WINDOW) / WINDOW, "valid")
+        above = np.flatnonzero(means >= threshold)
+        return float(self.episodes[above[0] + WINDOW - 1].timesteps) if len(above) else np.inf

@@ -1,0 +1,153 @@
+"""Rollouts of Gymnasium's vector environments: stepped one by one on the host."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from odrpo.envs.spaces import action_count, encode
+from odrpo.rollout.batch import Batch
+
+Act = Callable[[int, np.ndarray, np.ndarray | None], np.ndarray]
+"""Actions, (B,), counted from 0: from the number of the step, observations and a mask or None."""
+
+
+class HostWalkers:
+    """B environments in the midst of their episodes."""
+
+    def __init__(self, env: VectorEnv, seed: int | None = None) -> None:
+        """Begin an episode in each."""
+        self.env = env
+        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.actions = action_count(env.single_action_space)
+        self.reset(seed)
+
+    def reset(self, seed: int | None = None) -> None:
+        """Begin anew everywhere."""
+        self.raw, infos = self.env.reset(seed=seed)
+        count = self.env.num_envs
+        self.observation = self._encode(self.raw)
+        self.mask = self._mask(infos)
+        self.time = np.zeros(count, np.int32)
+        self.episode_return = np.zeros(count, np.float32)
+        # With next-step autoreset the step after the end only begins the next episode.
+        self.idle = np.zeros(count, bool)
+
+    def collect(self, act: Act, steps: int) -> Batch:
+        """Take `steps` steps in each environment; where an episode is over, the next one begins."""
+        return _stack([self.step(act, number) for number in range(steps)])
+
+    def collect_episodes(self, act: Act, steps: int) -> Batch:
+        """One episode from its beginning in each; one of more than `steps` is cut off."""
+        self.reset()
+        rows: list[dict[str, Any]] = []
+        over = np.zeros(self.env.num_envs, bool)
+        for number in range(steps):
+            row = self.step(act, number)
+            row["valid"] = row["valid"] & ~over
+            row["truncated"] = row["truncated"] & ~over
+            row["terminated"] = row["terminated"] & ~over
+            if number == steps - 1:
+                row["truncated"] = row["truncated"] | (row["valid"] & ~row["terminated"])
+            over = over | row["terminated"] | row["truncated"]
+            rows.append(row)
+            if over.all():
+                break
+        # The shape of a batch stays the same, lest each one be compiled for.
+        still = dict(rows[-1])
+        for name in ("valid", "terminated", "truncated"):
+            still[name] = np.zeros_like(over)
+        return _stack(rows + [still] * (steps - len(rows)))
+
+    def step(self, act: Act, number: int) -> dict[str, Any]:
+        """One step in each environment: a row of a batch."""
+        action = np.asarray(act(number, self.observation, self.mask))
+        start = getattr(self.env.single_action_space, "start", 0)
+        raw, reward, terminated, truncated, infos = self.env.step(action + start)
+        reward = np.asarray(reward, np.float32)
+        valid = ~self.idle
+        terminated = np.asarray(terminated, bool) & valid
+        truncated = np.asarray(truncated, bool) & ~terminated & valid
+        done = terminated | truncated
+        if not np.isfinite(reward[valid]).all():
+            raise ValueError(f"env: it paid a reward of {reward[~np.isfinite(reward)][0]}")
+        following, mask = self._encode(raw), self._mask(infos)
+        if not np.isfinite(following).all():
+            raise ValueError("env: it gave an observation that is not finite")
+        episode_return = self.episode_return + np.where(valid, reward, 0)
+        row = {
+            "observation": self.observation,
+            "action": action.astype(np.int32),
+            "reward": np.where(valid, reward, 0),
+            "next_observation": self._true_next(following, infos, done),
+            "terminated": terminated,
+            "truncated": truncated,
+            "time": self.time,
+            "episode_return": episode_return,
+            "valid": valid,
+            "mask": self.mask,
+            "next_mask": self._true_next_mask(mask, infos, done),
+        }
+        if self.mode == AutoresetMode.DISABLED and done.any():
+            raw, infos = self.env.reset(options={"reset_mask": done})
+            following, mask = self._encode(raw), self._mask(infos, mask, done)
+        self.raw, self.observation, self.mask = raw, following, mask
+        begins = done | self.idle
+        self.time = np.where(begins, 0, self.time + 1).astype(np.int32)
+        self.episode_return = np.where(begins, 0, episode_return).astype(np.float32)
+        self.idle = done if self.mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
+        return row
+
+    def _encode(self, observation: Any) -> np.ndarray:
+        return np.array(encode(self.env.single_observation_space, observation))
+
+    def _mask(
+        self, infos: dict, before: np.ndarray | None = None, fresh: np.ndarray | None = None
+    ) -> np.ndarray | None:
+        """Which actions are allowed, (B, A); None where the environment does not say."""
+        given = infos.get("action_mask")
+        if given is None:
+            return before
+        told = np.asarray(infos.get("_action_mask", np.ones(self.env.num_envs, bool)))
+        if fresh is not None:
+            told = told & fresh
+        rows = [np.asarray(given[k], bool) if told[k] else None for k in range(len(told))]
+        blank = np.ones(self.actions, bool)
+        masks = [blank if before is None else before[k] for k in range(len(told))]
+        result = np.stack([m if r is None else r for m, r in zip(masks, rows, strict=True)])
+        # Where nothing is allowed the episode is over, and no choice is left to be made.
+        return result | ~result.any(axis=1, keepdims=True)
+
+    def _true_next(self, following: np.ndarray, infos: dict, done: np.ndarray) -> np.ndarray:
+        """What was seen last of an episode that is over, not the first of the next one."""
+        if self.mode != AutoresetMode.SAME_STEP or not done.any():
+            return following
+        last = following.copy()
+        space = self.env.single_observation_space
+        for k in np.flatnonzero(done):
+            last[k] = encode(space, _as_batch_of_one(infos["final_obs"][k]))[0]
+        return last
+
+    def _true_next_mask(
+        self, mask: np.ndarray | None, infos: dict, done: np.ndarray
+    ) -> np.ndarray | None:
+        if mask is None or self.mode != AutoresetMode.SAME_STEP or not done.any():
+            return mask
+        return self._mask(infos.get("final_info", {}), mask, done)
+
+
+def _as_batch_of_one(observation: Any) -> Any:
+    if isinstance(observation, dict):
+        return {key: _as_batch_of_one(part) for key, part in observation.items()}
+    if isinstance(observation, tuple):
+        return tuple(_as_batch_of_one(part) for part in observation)
+    return np.asarray(observation)[None]
+
+
+def _stack(rows: list[dict[str, Any]]) -> Batch:
+    columns = {
+        name: None if rows[0][name] is None else np.stack([row[name] for row in rows])
+        for name in rows[0]
+    }
+    return Batch(**columns)

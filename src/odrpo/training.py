@@ -1,0 +1,164 @@
+"""The loop around the updates: one model, or several in one program."""
+
+import copy
+import functools
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from odrpo import algorithm
+from odrpo.callbacks import Callback, Callbacks, as_list
+from odrpo.envs.env import Array, Env
+from odrpo.records import Played
+from odrpo.rollout.host import HostWalkers
+
+if TYPE_CHECKING:
+    from odrpo.model import ODRPO
+
+
+def train(
+    models: Sequence["ODRPO"],
+    total_timesteps: int,
+    callback: Callbacks = None,
+    progress_bar: bool | None = None,
+    run_dir: str | Path | None = None,
+) -> None:
+    """Train each model for so many more timesteps; see `ODRPO.learn`.
+
+    Several models must differ in nothing but their seeds; those on the device run as one program.
+    """
+    if not (isinstance(total_timesteps, int | np.integer) and total_timesteps >= 0):
+        raise ValueError(f"total_timesteps: {total_timesteps!r}; use a whole number >= 0")
+    for model in models:
+        if model.env is None:
+            raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
+        model.target += int(total_timesteps)
+    hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
+    if len(models) == 1 or isinstance(models[0].env, VectorEnv):
+        for model, own in zip(models, hooks, strict=True):
+            _run(_Alone(model), [model], [own], progress_bar)
+    else:
+        _run(_Together(models), models, hooks, progress_bar)
+
+
+class _Alone:
+    """One model, on the device or on the host."""
+
+    def __init__(self, model: "ODRPO") -> None:
+        self.model = model
+        if isinstance(model.env, VectorEnv) and model.walkers is None:
+            model.walkers = HostWalkers(model.env, model.seed)
+
+    def update(self) -> list[tuple[Any, Played, algorithm.Info]]:
+        model = self.model
+        progress = np.float32(model.num_timesteps / model.config.horizon)
+        if model.walkers is None:
+            state, played, info = compiled_update(
+                model.config, model.sizes, model.env, model.state, progress
+            )
+        else:
+            state, batch, info = algorithm.update_on_host(
+                model.config, model.sizes, model.walkers, model.state, progress
+            )
+            played = Played.of(batch)
+        return [(state, *jax.tree.map(np.asarray, (played, info)))]
+
+
+class _Together:
+    """Several models on the device, their states stacked."""
+
+    def __init__(self, models: Sequence["ODRPO"]) -> None:
+        self.models = models
+        self.states = jax.tree.map(lambda *x: jnp.stack(x), *[model.state for model in models])
+
+    def update(self) -> list[tuple[Any, Played, algorithm.Info]]:
+        first = self.models[0]
+        progress = np.array([m.num_timesteps / m.config.horizon for m in self.models], np.float32)
+        self.states, played, info = compiled_updates(
+            first.config, first.sizes, first.env, self.states, progress
+        )
+        played, info = jax.tree.map(np.asarray, (played, info))
+
+        def one(k: int) -> tuple[Any, Played, algorithm.Info]:
+            states = self.states
+            state = functools.cache(lambda: jax.tree.map(lambda x: x[k], states))
+            return (state, *jax.tree.map(lambda x: x[k], (played, info)))
+
+        return [one(k) for k in range(len(self.models))]
+
+
+def _update(
+    config: algorithm.Config, sizes: algorithm.Sizes, env: Env, state: Any, progress: Array
+) -> tuple[Any, Played, algorithm.Info]:
+    state, batch, info = algorithm.update(config, sizes, env, state, progress)
+    return state, Played.of(batch), info
+
+
+compiled_update = jax.jit(_update, static_argnames="sizes")
+compiled_updates = jax.jit(jax.vmap(_update, in_axes=(None, None, None, 0, 0)), static_argnums=1)
+
+
+def _run(
+    trainer: _Alone | _Together,
+    models: Sequence["ODRPO"],
+    hooks: list[list[Callback]],
+    progress_bar: bool | None,
+) -> None:
+    from odrpo.progress import Progress  # rich takes a while to import
+
+    started = time.perf_counter()
+    active = [model.num_timesteps < model.target for model in models]
+    every = [hook for own in hooks for hook in own]
+    for hook in every:
+        hook.on_training_start()
+    try:
+        with Progress(models, progress_bar) as progress:
+            while any(active):
+                results = trainer.update()
+                seconds = time.perf_counter() - started
+                for k, (model, result) in enumerate(zip(models, results, strict=True)):
+                    if active[k]:
+                        row = _take(model, *result, seconds)
+                        going_on = [hook.on_update(row) is not False for hook in hooks[k]]
+                        active[k] = all(going_on) and model.num_timesteps < model.target
+                progress.show()
+    finally:
+        for model in models:
+            model.state = model.state  # no longer a part of the others'
+            model.target = min(model.target, model.num_timesteps)  # where a callback stopped it
+        for hook in every:
+            hook.on_training_end()
+
+
+def _take(
+    model: "ODRPO", state: Any, played: Played, info: algorithm.Info, seconds: float
+) -> dict[str, float]:
+    """The model after an update that went well; one that did not is refused, nothing is lost."""
+    if not all(np.isfinite([info.gap, info.projected_gain, info.entropy])):
+        raise FloatingPointError(
+            f"seed {model.seed}: the update after {model.num_timesteps} timesteps came out as NaN "
+            "and was not taken; lower policy_rate and critic_rate, or scale the rewards"
+        )
+    model.state = state
+    return model.records.add(played, info, seconds)
+
+
+def _hooks(
+    model: "ODRPO", callback: Callbacks, run_dir: str | Path | None, count: int
+) -> list[Callback]:
+    # Hooks remember things: each model has its own.
+    hooks = [copy.copy(hook) if count > 1 else hook for hook in as_list(callback)]
+    if run_dir is not None:
+        from odrpo.run_folder import RunFolder
+
+        folder = Path(run_dir)
+        hooks = [*hooks, RunFolder(folder if count == 1 else folder / f"seed_{model.seed}")]
+    for hook in hooks:
+        hook.model = model
+    return hooks

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ class RunFolder(Callback):
             self.episodes.add(episode._asdict())
         self.logged = len(self.model.records.episodes)
         for name, value in row.items():
-            if name != "timesteps":
+            if name != "timesteps" and math.isfinite(value):
                 self.events.add_scalar(name, value, int(row["timesteps"]))
         if time.monotonic() - self.saved > SECONDS_BETWEEN_SAVES:
             self._save()

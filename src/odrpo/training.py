@@ -38,7 +38,8 @@ def train(
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
-        model.target += int(total_timesteps)
+        # Counted from what was asked for, not from where the last update ended: two calls make one.
+        model.target = min(model.target, model.num_timesteps) + int(total_timesteps)
     hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
     if len(models) == 1 or isinstance(models[0].env, VectorEnv):
         for model, own in zip(models, hooks, strict=True):
@@ -131,7 +132,6 @@ def _run(
     finally:
         for model in models:
             model.state = model.state  # no longer a part of the others'
-            model.target = min(model.target, model.num_timesteps)  # where a callback stopped it
         for hook in every:
             hook.on_training_end()
 

@@ -40,7 +40,12 @@ class ModelCritic:
         """Nothing seen."""
         pairs = (self.states, self.actions)
         zeros = jnp.zeros(pairs)
-        return Counts(jnp.zeros((*pairs, self.states)), zeros, zeros, jnp.full(pairs, self.initial))
+        return Counts(
+            jnp.zeros((*pairs, self.states)),
+            zeros,
+            zeros,
+            jnp.full(pairs, self.initial, jnp.float32),
+        )
 
     def values(self, params: Counts, observation: Array, policy: Array) -> Array:
         """Rows of Q, (N,) to (N, A)."""

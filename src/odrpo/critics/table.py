@@ -22,7 +22,9 @@ class TableCritic:
 
     def init(self, key: jax.Array) -> Array:
         """The same value everywhere; an optimistic one makes the policy try what it has not."""
-        return jnp.full((self.states, self.actions if self.action_values else 1), self.initial)
+        return jnp.full(
+            (self.states, self.actions if self.action_values else 1), self.initial, jnp.float32
+        )
 
     def values(self, params: Array, observation: Array, policy: Array) -> Array:
         """Rows of the table, (N,) to (N, A)."""

@@ -18,7 +18,7 @@ class TabularPolicy:
 
     def init(self, key: jax.Array) -> Array:
         """The uniform policy."""
-        return jnp.full((self.states, self.actions), 1 / self.actions)
+        return jnp.full((self.states, self.actions), 1 / self.actions, jnp.float32)
 
     def probabilities(self, params: Array, observation: Array) -> Array:
         """Rows of the table."""

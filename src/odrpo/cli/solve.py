@@ -1,9 +1,7 @@
-"""The command line: `odrpo COMMAND --help` tells what each does."""
+"""`odrpo solve`: one trust-region step from a file."""
 
-import sys
-from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import numpy as np
 import tyro
@@ -11,21 +9,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from odrpo.cli.options import MetricName, optional
 from odrpo.problem_files import ProblemFile, check_writable, read_problem, write_solution
 from odrpo.trust_region import Solution, solve
 
-app = tyro.extras.SubcommandApp()
 
-
-def optional(metavar: str) -> Any:
-    """An option that is shown by what it takes, without its default of None."""
-    return tyro.conf.arg(metavar=metavar, help_behavior_hint="")
-
-
-MetricName = Literal["kl", "wasserstein", "sinkhorn"]
-
-
-@app.command(name="solve")
 def solve_file(
     file: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="FILE")],
     metric: Annotated[MetricName | None, optional("kl|wasserstein|sinkhorn")] = None,
@@ -69,19 +57,6 @@ def solve_file(
 
         for path in draw_problem(problem, figures):
             console.print(f"drew {escape(str(path))}")
-
-
-def main() -> None:
-    """Run the command line; what the user can mend is said in one line."""
-    if sys.argv[1:] == ["--version"]:
-        print(f"odrpo {version('odrpo')}")
-        return
-    try:
-        app.cli(prog="odrpo", description="Exact trust-region policy optimisation.")
-    except (ValueError, OSError) as error:
-        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
-        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)
-        sys.exit(2)
 
 
 def _summary(file: Path, problem: ProblemFile, metric: str, solution: Solution) -> Table:

@@ -1,0 +1,31 @@
+"""The command line: `odrpo COMMAND --help` tells what each does."""
+
+import sys
+from importlib.metadata import version
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+
+from odrpo.cli.evaluate import evaluate_model
+from odrpo.cli.solve import solve_file
+from odrpo.cli.train import resume_run, train_policy
+
+app = tyro.extras.SubcommandApp()
+app.command(name="train")(train_policy)
+app.command(name="resume")(resume_run)
+app.command(name="evaluate")(evaluate_model)
+app.command(name="solve")(solve_file)
+
+
+def main() -> None:
+    """Run the command line; what the user can mend is said in one line."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"odrpo {version('odrpo')}")
+        return
+    try:
+        app.cli(prog="odrpo", description="Exact trust-region policy optimisation.")
+    except (ValueError, OSError) as error:
+        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)
+        sys.exit(2)

@@ -1,0 +1,168 @@
+"""`odrpo train` and `odrpo resume`: a run from its beginning, or from where it stopped."""
+
+import dataclasses
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import tyro
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from odrpo.cli.options import MetricName, optional
+from odrpo.config import HINTS, Config
+from odrpo.evaluation import evaluate
+from odrpo.model import ODRPO
+from odrpo.presets import TASKS, PresetName
+from odrpo.run_folder import read_episodes
+from odrpo.training import train
+
+DEFAULT_TIMESTEPS = 500_000
+
+
+def _flag(name: str) -> tuple[str, Any, Any]:
+    """A setting as an option: not given, it is left to the preset."""
+    kind, config_field = HINTS[name], Config.__dataclass_fields__[name]
+    words = "|".join(get_args(kind)) if get_origin(kind) is Literal else "NUMBER"
+    metavar = {"hidden": "NUMBER NUMBER ...", bool: "True|False"}.get(name, words)
+    if kind is bool:
+        metavar = "True|False"
+    meaning = config_field.metadata["help"]
+    # Python 3.11 has no way to write this union of a computed type but with |.
+    return name, Annotated[kind | None, optional(metavar, meaning)], None
+
+
+Settings = dataclasses.make_dataclass(
+    "Settings", [_flag(name) for name in HINTS if name != "metric"], frozen=True
+)
+Settings.__doc__ = "settings of the algorithm; what is not given is left to the preset"
+
+
+def train_policy(
+    env: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="ENV")],
+    settings: Annotated[Settings, tyro.conf.arg(name="")],  # type: ignore[valid-type]
+    metric: MetricName = "kl",
+    timesteps: Annotated[int | None, optional("NUMBER")] = None,
+    seed: int = 0,
+    seeds: int = 1,
+    run_dir: Annotated[Path | None, optional("DIR")] = None,
+    preset: PresetName = "tuned",
+    backend: Literal["auto", "device", "host"] = "auto",
+    max_steps: Annotated[int | None, optional("NUMBER")] = None,
+    episodes: int = 100,
+) -> None:
+    """Train a policy, and leave model, logs and learning curve in a folder.
+
+    ENV is the id of a Gymnasium environment with Discrete actions. CartPole, Acrobot and all with
+    a table of transitions (Taxi, CliffWalking, FrozenLake, NChain) run on the device.
+
+    Example: odrpo train CartPole-v1 --metric wasserstein --seeds 5 --run-dir runs/cartpole
+
+    Args:
+        env: The environment.
+        settings: Settings of the algorithm.
+        metric: The trust region.
+        timesteps: How long; else the paper's budget for the environment, or 500 000.
+        seed: The first seed.
+        seeds: How many seeds to train, from the first one on; on the device in one program.
+        run_dir: Where to; else a new folder in runs/.
+        preset: tuned is ours, or the default where there is none; paper is the paper's.
+        backend: Where the environment runs.
+        max_steps: A step limit for its episodes.
+        episodes: How many to evaluate the final policy on.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds: {seeds}; use a whole number > 0")
+    given = {k: v for k, v in dataclasses.asdict(settings).items() if v is not None}
+    options = {"preset": preset, "backend": backend, "max_steps": max_steps, **given}
+    models = [ODRPO(env, metric, seed=seed + k, **options) for k in range(seeds)]
+    if timesteps is None:
+        timesteps = TASKS[env].timesteps if env in TASKS else DEFAULT_TIMESTEPS
+    folder = run_dir or _new_folder(env, metric)
+    if (folder / "config.json").exists() or any(folder.glob("seed_*/config.json")):
+        raise ValueError(
+            f"run-dir: {folder} holds a run; go on with `odrpo resume {folder}`, or use another"
+        )
+    _train(models, timesteps, folder, episodes)
+
+
+def resume_run(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    timesteps: Annotated[int | None, optional("NUMBER")] = None,
+    episodes: int = 100,
+) -> None:
+    """Go on with a run that was stopped or killed, or train a finished one for longer.
+
+    Example: odrpo resume runs/cartpole --timesteps 50000
+
+    Args:
+        folder: The folder that `odrpo train` left.
+        timesteps: How many more than the run was to have; else it goes on to its end.
+        episodes: How many to evaluate the final policy on.
+    """
+    files = sorted(folder.glob("seed_*/model.odrpo"), key=_seed_of) or [folder / "model.odrpo"]
+    if not files[0].exists():
+        raise ValueError(f"{folder}: no model.odrpo in it; nothing was saved yet")
+    models = [ODRPO.load(file) for file in files]
+    left = max(max(model.target - model.num_timesteps, 0) for model in models)
+    if timesteps is None and left == 0:
+        raise ValueError(
+            f"{folder}: the run is finished at {models[0].num_timesteps} timesteps; "
+            "say how many more with --timesteps"
+        )
+    _train(models, left + (timesteps or 0), folder, episodes)
+
+
+def _train(models: list[ODRPO], timesteps: int, folder: Path, episodes: int) -> None:
+    console = Console()
+    before = sum(model.num_timesteps for model in models)
+    began = time.perf_counter()
+    try:
+        train(models, timesteps, run_dir=folder)
+    except KeyboardInterrupt:
+        console.print(f"stopped; `odrpo resume {escape(str(folder))}` goes on")
+        raise SystemExit(130) from None
+    if len(models) > 1:
+        from odrpo.curves import draw_curves  # matplotlib is slow to import
+
+        logs = [read_episodes(folder / f"seed_{model.seed}" / "episodes.csv") for model in models]
+        draw_curves({"": logs}, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
+    seconds = time.perf_counter() - began
+    rate = (sum(model.num_timesteps for model in models) - before) / seconds
+    console.print(_summary(models, episodes, seconds, rate))
+    console.print(f"wrote {escape(str(folder))}")
+
+
+def _summary(models: list[ODRPO], episodes: int, seconds: float, rate: float) -> Table:
+    first = models[0]
+    name = type(first.config.metric).__name__
+    table = Table(
+        title=f"{first.env_id}, {name}: {first.num_timesteps:,} steps a seed",
+        caption=f"{seconds:.1f} s, {rate:,.0f} steps/s, compilation included; a certificate of "
+        "every update is in progress.csv",
+        min_width=72,
+    )
+    for column in ("seed", "episodes", "last tenth", f"{episodes} greedy episodes", "largest gap"):
+        table.add_column(column, justify="right")
+    for model in models:
+        env = first.env if model.env is None else model.env
+        returns = evaluate(model, env, episodes)
+        gaps = [abs(row["gap"]) for row in model.records.updates]
+        table.add_row(
+            str(model.seed),
+            str(model.records.episode_count),
+            f"{model.records.final_return():.2f}",
+            f"{returns.mean():.2f} +- {returns.std():.2f}",
+            f"{max(gaps):.1e}" if gaps else "-",
+        )
+    return table
+
+
+def _new_folder(env: str, metric: str) -> Path:
+    name = f"{env.replace('/', '-')}-{metric}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path("runs") / name
+
+
+def _seed_of(file: Path) -> int:
+    return int(file.parent.name.removeprefix("seed_"))

@@ -60,7 +60,7 @@ def n_step_returns(batch: Batch, next_value: Array, discount: Array, n: int) -> 
 
 def _goes_on(batch: Batch) -> Array:
     """Where the next row of the batch belongs to the same episode, (T, B)."""
-    return (~batch.done).at[-1].set(False)
+    return (~jnp.asarray(batch.done)).at[-1].set(False)
 
 
 def on_support(

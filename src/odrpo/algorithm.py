@@ -1,5 +1,6 @@
 """Algorithm 1 of the paper: collect, estimate, solve, project."""
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -90,7 +91,13 @@ def critic_of(config: Config, sizes: Sizes) -> Critic:
     """The kind of critic that the config asks for."""
     action_values = config.advantages in ("critic", "doubly_robust")
     if config.critic == "model":
-        return ModelCritic(sizes.states or 0, sizes.actions, config.initial_value)
+        return ModelCritic(
+            sizes.states or 0,
+            sizes.actions,
+            config.initial_value,
+            config.initial_weight,
+            config.optimism,
+        )
     if config.critic == "table":
         return TableCritic(sizes.states or 0, sizes.actions, action_values, config.initial_value)
     return NetworkCritic(
@@ -233,6 +240,10 @@ def improve(
     radius = config.radius * fade
     problem = Problem.create(advantages, old, radius / mass, support.total(visits), allowed)
     solution, learner = solve(config, problem, learner, beta_key)
+    if config.critic == "table":
+        # Nothing new is known where nobody was; what is old would be acted upon again and again.
+        visited = (problem.weights > 0)[:, None]
+        solution = replace(solution, policy=jnp.where(visited, solution.policy, old))
 
     # Project.
     policy_params = policy.project(

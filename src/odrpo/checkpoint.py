@@ -34,8 +34,9 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     try:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["odrpo"])
+            header["format"]
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({error})") from error
     if header["format"] != FORMAT:
         raise ValueError(

@@ -96,9 +96,20 @@ class Config:
         (64, 64),
         "Hidden layers of the networks.",
     )
-    initial_value: float = setting(
+    initial_value: float | None = setting(
+        None,
+        "What a table takes an action to be worth that was never tried; high: try it. None: zero; "
+        "with critic=model as much as the best that was tried, if that is more.",
+        static=False,
+    )
+    initial_weight: float = setting(
         0.0,
-        "What a table takes an action to be worth that was never tried; high: try it.",
+        "How many visits the initial value counts for in the mean (critic=model).",
+        static=False,
+    )
+    optimism: float = setting(
+        0.0,
+        "By how many standard errors of what follows an action is overrated (critic=model).",
         static=False,
     )
     normalise_observations: bool = setting(
@@ -226,6 +237,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "n_step": (1, math.inf),
     "correction_limit": (1, math.inf),
     "initial_value": (-math.inf, math.inf),
+    "initial_weight": (0, math.inf),
+    "optimism": (0, math.inf),
     "projection_states": (1, math.inf),
     "policy_rate": (0, math.inf),
     "policy_epochs": (1, math.inf),
@@ -268,12 +281,12 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise ValueError(f"{name}: {value!r}; use True or False")
         return value
-    if value is None and name == "projection_states":
+    if value is None and type(None) in get_args(kind):
         return None
-    whole = kind is not float
+    whole = kind is int or int in get_args(kind)
     number = isinstance(value, int | np.integer if whole else int | float | np.number)
     least, greatest = RANGES[name]
-    if isinstance(value, bool) or not number or not least <= value <= greatest or value == math.inf:
+    if isinstance(value, bool) or not number or not least <= value <= greatest or math.isinf(value):
         what = "a whole number" if whole else "a finite number"
         bounds = f" of at least {least}" if least > -math.inf else ""
         bounds += f" and at most {greatest}" if greatest < math.inf else ""

@@ -16,11 +16,11 @@ adam = optax.flatten(optax.scale_by_adam(eps=1e-5))
 
 
 def init_layers(key: jax.Array, sizes: tuple[int, ...], last_scale: float) -> Layers:
-    """Orthogonal weights (in, out) of scale sqrt(2), the last of `last_scale`; biases of zero."""
-    scales = [2**0.5] * (len(sizes) - 2) + [last_scale]
+    """Normal weights (in, out) of variance 1/in, the last ones times `last_scale`; no biases."""
+    scales = [1.0] * (len(sizes) - 2) + [last_scale]
     keys = jax.random.split(key, len(scales))
     return [
-        (jax.nn.initializers.orthogonal(scale)(k, (rows, columns)), jnp.zeros(columns))
+        (scale * jax.random.normal(k, (rows, columns)) / rows**0.5, jnp.zeros(columns))
         for k, scale, rows, columns in zip(keys, scales, sizes[:-1], sizes[1:], strict=True)
     ]
 
@@ -55,7 +55,8 @@ def fit(
     def step(carry: tuple, rows: Array) -> tuple[tuple, None]:
         params, optimiser = carry
         gradient = jax.grad(loss)(params, jax.tree.map(lambda x: x[rows], data))
-        update, optimiser = adam.update(gradient, optimiser)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes counts and floats
+            update, optimiser = adam.update(gradient, optimiser)
         return (jax.tree.map(lambda p, u: p - rate * u, params, update), optimiser), None
 
     batches = jax.vmap(shuffled)(jax.random.split(key, epochs)).reshape(-1, minibatch)

@@ -27,8 +27,12 @@ class Task:
 FINITE: Settings = {
     "policy": "table",
     "critic": "model",
+    "initial_weight": 0.5,
+    "optimism": 2.0,
     "discount": 0.99,
-    "radius": 0.05,
+    "radius": 0.1,
+    "trace": 0.0,
+    "num_envs": 8,
 }
 """For finite states without a preset."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +10,9 @@ import jax.numpy as jnp
 from odrpo.critics.critic import Samples
 from odrpo.envs.env import Array
 
-MAX_SWEEPS = 1000
-TOLERANCE = 1e-5
+# Each update goes on from the values of the last one.
+MAX_SWEEPS = 30
+TOLERANCE = 1e-4
 
 
 class Counts(NamedTuple):
@@ -33,19 +34,21 @@ class ModelCritic:
 
     states: int
     actions: int
-    initial: float
-    """The value of what was never tried; an optimistic one makes the policy try it."""
+    initial: float | None
+    """The value of what was never tried, an optimistic one makes the policy try it; None: the
+    largest value of what was tried, and no less than zero."""
+    initial_weight: float
+    """How many visits the initial value counts for."""
+    optimism: float
+    """By how many standard errors of the next state's value an action is overrated."""
 
     def init(self, key: jax.Array) -> Counts:
         """Nothing seen."""
         pairs = (self.states, self.actions)
         zeros = jnp.zeros(pairs)
-        return Counts(
-            jnp.zeros((*pairs, self.states)),
-            zeros,
-            zeros,
-            jnp.full(pairs, self.initial, jnp.float32),
-        )
+        initial = 0.0 if self.initial is None else self.initial
+        q = jnp.full(pairs, initial, jnp.float32)
+        return Counts(jnp.zeros((*pairs, self.states)), zeros, zeros, q)
 
     def values(self, params: Counts, observation: Array, policy: Array) -> Array:
         """Rows of Q, (N,) to (N, A)."""
@@ -60,7 +63,7 @@ class ModelCritic:
         key: jax.Array,
         rate: Array,
     ) -> Counts:
-        """Count the samples, then solve Q = R + gamma P E_pi[Q] by sweeps from the last Q."""
+        """Count the samples, then solve Q = R + gamma P E_pi[Q] by sweeps from the last V."""
         place = (samples.observation, samples.action)
         went_on = (samples.valid & ~samples.terminated).astype(params.q.dtype)
         valid = samples.valid.astype(params.q.dtype)
@@ -68,21 +71,44 @@ class ModelCritic:
         visits = params.visits.at[place].add(valid)
         reward = params.reward.at[place].add(valid * samples.reward)
 
-        seen = visits > 0
-        each = 1 / jnp.maximum(visits, 1)
         table = policy(jnp.arange(self.states))
+        value = jnp.sum(table * params.q, axis=1)
+        immediate, going_on = self._backup(params, successors, visits, reward, value, discount)
+        # The model under the policy is formed once; then a sweep is small.
+        matrix = jnp.einsum("sa,sat->st", table * going_on, successors)
+        constant = jnp.sum(table * immediate, axis=1)
 
         def sweep(state: tuple) -> tuple:
-            count, q, _ = state
-            value = jnp.sum(table * q, axis=1)
-            backed_up = each * (reward + discount * (successors @ value))
-            new = jnp.where(seen, backed_up, self.initial)
-            return count + 1, new, jnp.max(jnp.abs(new - q))
+            count, value, _ = state
+            new = constant + matrix @ value
+            return count + 1, new, jnp.max(jnp.abs(new - value))
 
         def unfinished(state: tuple) -> Array:
-            count, q, change = state
-            return (change > TOLERANCE * (1 + jnp.max(jnp.abs(q)))) & (count < MAX_SWEEPS)
+            count, value, change = state
+            return (change > TOLERANCE * (1 + jnp.max(jnp.abs(value)))) & (count < MAX_SWEEPS)
 
-        first = sweep((jnp.zeros((), jnp.int32), params.q, jnp.asarray(0.0)))
-        _, q, _ = jax.lax.while_loop(unfinished, sweep, first)
-        return Counts(successors, visits, reward, q)
+        first = sweep((jnp.zeros((), jnp.int32), value, jnp.zeros(())))
+        _, value, _ = jax.lax.while_loop(unfinished, sweep, first)
+        return Counts(successors, visits, reward, immediate + going_on * (successors @ value))
+
+    def _backup(
+        self,
+        params: Counts,
+        successors: Array,
+        visits: Array,
+        reward: Array,
+        value: Array,
+        discount: Array,
+    ) -> tuple[Array, Array]:
+        """c and d of Q = c + d sum_s' successors V, (S, A) each."""
+        unseen: Any = self.initial
+        if unseen is None:
+            unseen = jnp.maximum(jnp.max(jnp.where(params.visits > 0, params.q, 0)), 0)
+        first, second = jnp.moveaxis(successors @ jnp.stack([value, value**2], axis=1), -1, 0)
+        share = 1 / jnp.maximum(visits, 1)
+        variance = jnp.maximum(share * second - (share * first) ** 2, 0)
+        weight = visits + self.initial_weight
+        each = 1 / jnp.where(weight > 0, weight, 1)
+        mean = jnp.where(weight > 0, each * (reward + self.initial_weight * unseen), unseen)
+        bonus = self.optimism * discount * jnp.sqrt(share * variance)
+        return mean + bonus, discount * each

@@ -58,15 +58,16 @@ class NetworkCritic:
         rate: Array,
     ) -> Network:
         """Minimise the squared error of Q(s, a) to the targets."""
-        params = self._rescale(params, samples.target, samples.valid)
+        valid = samples.valid.astype(samples.target.dtype)
+        params = self._rescale(params, samples.target, valid)
         target = (samples.target - params.mean) / params.spread
-        valid = samples.valid.astype(target.dtype)
         data = (samples.observation, samples.policy, samples.action, target, valid)
 
         def loss(layers: Layers, data: tuple) -> Array:
             observation, policy, action, target, valid = data
             values = self._normalised(layers, observation, policy)
-            chosen = jnp.sum(jnp.where(jnp.arange(self.actions) == action[:, None], values, 0), 1)
+            taken = action[:, None] == jnp.arange(self.actions)[None, :]
+            chosen = jnp.sum(jnp.where(taken, values, 0), axis=1)
             return jnp.mean(valid * (chosen - target) ** 2) / 2
 
         layers, optimiser = fit(

@@ -18,13 +18,14 @@ class TableCritic:
     actions: int
     action_values: bool
     """Whether actions have values of their own, or all that of the state."""
-    initial: float
+    initial: float | None
+    """What there is at first, everywhere; an optimistic value makes the policy try things."""
 
     def init(self, key: jax.Array) -> Array:
-        """The same value everywhere; an optimistic one makes the policy try what it has not."""
-        return jnp.full(
-            (self.states, self.actions if self.action_values else 1), self.initial, jnp.float32
-        )
+        """The same value everywhere."""
+        initial = 0.0 if self.initial is None else self.initial
+        shape = (self.states, self.actions if self.action_values else 1)
+        return jnp.full(shape, initial, jnp.float32)
 
     def values(self, params: Array, observation: Array, policy: Array) -> Array:
         """Rows of the table, (N,) to (N, A)."""

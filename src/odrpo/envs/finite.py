@@ -102,6 +102,7 @@ class FiniteMDP:
         if start is None:
             raise ValueError(f"env: {env} has no initial_state_distrib")
         limit = env.spec.max_episode_steps if env.spec is not None else None
+        limit = limit or getattr(env.unwrapped, "max_steps", None)
         mdp: FiniteMDP = object.__new__(cls)
         mdp._set(outcomes, _start(start, states), limit if max_steps is None else max_steps)
         return mdp

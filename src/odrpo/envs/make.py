@@ -36,7 +36,7 @@ def make(
         first = env()
         if isinstance(first, gymnasium.Env):
             makers = [lambda: first, *[env] * (num_envs - 1)]
-            return make(_side_by_side(makers), num_envs, backend)
+            return make(_side_by_side([_limited(m, max_steps) for m in makers]), num_envs, backend)
         env = first
     elif isinstance(env, gymnasium.Env):
         return make(_side_by_side([lambda: env]), num_envs, backend)
@@ -80,6 +80,14 @@ def _made(name: str, max_steps: int | None) -> gymnasium.Env:
         return gymnasium.make(name, max_episode_steps=max_steps)
     except gymnasium.error.Error as error:
         raise ValueError(f"env: {error}") from error
+
+
+def _limited(
+    maker: Callable[[], gymnasium.Env], max_steps: int | None
+) -> Callable[[], gymnasium.Env]:
+    if max_steps is None:
+        return maker
+    return lambda: gymnasium.wrappers.TimeLimit(maker(), max_steps)
 
 
 def _side_by_side(makers: list[Callable[[], gymnasium.Env]]) -> SyncVectorEnv:

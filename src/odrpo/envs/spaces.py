@@ -50,9 +50,9 @@ def features(space: gymnasium.Space, batch: Any) -> np.ndarray:
         return np.concatenate([features(*part) for part in _parts(space, batch)], axis=1)
     array = np.asarray(batch)
     if isinstance(space, spaces.Discrete):
-        return np.eye(int(space.n), dtype=np.float32)[array - space.start]
+        return np.eye(int(space.n), dtype=np.float32)[encode(space, array)]
     if isinstance(space, spaces.MultiDiscrete):
-        places = (array - space.start).reshape(len(array), -1)
+        places = (array - space.start).reshape(len(array), -1).astype(np.int32)
         sizes = space.nvec.ravel()
         columns = [np.eye(n, dtype=np.float32)[places[:, k]] for k, n in enumerate(sizes)]
         return np.concatenate(columns, axis=1)
@@ -61,12 +61,14 @@ def features(space: gymnasium.Space, batch: Any) -> np.ndarray:
 
 def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
     """An observation or a batch of them as a batch, and whether it was a single one."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        _check_parts(space, observation)
     if isinstance(space, spaces.Dict):
         parts = {key: as_batch(space[key], observation[key]) for key in space}
-        return {key: part for key, (part, _) in parts.items()}, _all_single(parts.values())
+        return {key: part for key, (part, _) in parts.items()}, _one_count(parts.values())
     if isinstance(space, spaces.Tuple):
         pairs = [as_batch(*pair) for pair in zip(space, observation, strict=True)]
-        return tuple(part for part, _ in pairs), _all_single(pairs)
+        return tuple(part for part, _ in pairs), _one_count(pairs)
     array = np.asarray(observation)
     shape = space.shape or ()
     if array.dtype.kind not in "biuf":
@@ -92,8 +94,27 @@ def _check_values(space: gymnasium.Space, batch: np.ndarray) -> None:
             raise ValueError(f"observation: not in {space}")
 
 
-def _all_single(pairs: Any) -> bool:
-    return all(single for _, single in pairs)
+def _check_parts(space: Any, observation: Any) -> None:
+    if isinstance(space, spaces.Dict):
+        fits = isinstance(observation, dict) and set(observation) >= set(space)
+    else:
+        fits = isinstance(observation, tuple | list) and len(observation) == len(space)
+    if not fits:
+        raise ValueError(f"observation: {type(observation).__name__} without the parts of {space}")
+
+
+def _count(batch: Any) -> int:
+    if isinstance(batch, dict):
+        batch = tuple(batch.values())
+    return _count(batch[0]) if isinstance(batch, tuple) else len(batch)
+
+
+def _one_count(pairs: Any) -> bool:
+    """Whether all parts are single observations; they must agree."""
+    pairs = list(pairs)
+    if len({(_count(part), single) for part, single in pairs}) != 1:
+        raise ValueError("observation: its parts differ in their number")
+    return bool(pairs[0][1])
 
 
 def _parts(space: Any, batch: Any) -> list[tuple[gymnasium.Space, Any]]:
@@ -109,11 +130,11 @@ def to_json(space: gymnasium.Space) -> dict[str, Any]:
     if isinstance(space, spaces.MultiDiscrete):
         return {"kind": "MultiDiscrete", "n": space.nvec.tolist(), "start": space.start.tolist()}
     if isinstance(space, spaces.MultiBinary):
-        return {"kind": "MultiBinary", "shape": list(space.shape)}
+        return {"kind": "MultiBinary", "n": space.n}
     if isinstance(space, spaces.Box):
         # JSON has no infinity: a bound that is missing is null.
         low, high = (
-            [float(x) if np.isfinite(x) else None for x in bound.ravel()]
+            [x if np.isfinite(x) else None for x in bound.ravel().tolist()]
             for bound in (space.low, space.high)
         )
         kind = {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype)}
@@ -133,14 +154,14 @@ def from_json(values: dict[str, Any]) -> gymnasium.Space:
     if kind == "MultiDiscrete":
         return spaces.MultiDiscrete(values["n"], start=values["start"])
     if kind == "MultiBinary":
-        return spaces.MultiBinary(values["shape"])
+        return spaces.MultiBinary(values["n"])
     if kind == "Box":
         shape, dtype = tuple(values["shape"]), np.dtype(values["dtype"])
         bounds = [
-            np.array([end if x is None else x for x in values[name]]).reshape(shape).astype(dtype)
+            np.array([end if x is None else x for x in values[name]], dtype).reshape(shape)
             for name, end in (("low", -np.inf), ("high", np.inf))
         ]
         return spaces.Box(bounds[0], bounds[1], shape=shape, dtype=dtype.type)
     if kind == "Dict":
-        return spaces.Dict({key: from_json(part) for key, part in values["parts"].items()})
+        return spaces.Dict([(key, from_json(part)) for key, part in values["parts"].items()])
     return spaces.Tuple([from_json(part) for part in values["parts"]])

@@ -13,7 +13,7 @@ class TableEnv(gymnasium.Env):
 
     def __init__(self, mdp: FiniteMDP) -> None:
         """Take over the tables and their step limit."""
-        self.mdp = mdp
+        self.mdp, self.max_steps = mdp, mdp.max_steps
         self.observation_space = mdp.observation_space
         self.action_space = mdp.action_space
         self.initial_state_distrib = np.asarray(mdp.start)
@@ -35,7 +35,7 @@ class TableEnv(gymnasium.Env):
         drawn = self.np_random.choice(len(outcomes), p=[outcome[0] for outcome in outcomes])
         _, self.state, reward, terminated = outcomes[drawn]
         self.steps += 1
-        late = self.mdp.max_steps is not None and self.steps >= self.mdp.max_steps
+        late = self.max_steps is not None and self.steps >= self.max_steps
         return self.state, reward, terminated, late and not terminated, {}
 
     def _outcomes(self, state: int, action: int) -> list[tuple[float, int, float, bool]]:

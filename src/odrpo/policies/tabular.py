@@ -8,6 +8,10 @@ import jax.numpy as jnp
 from odrpo.envs.env import Array
 from odrpo.policies.support import Support
 
+# What a tilt has brought down to zero it can't bring up again, whatever comes to light later: no
+# action gets less than this.
+FLOOR = 1e-8
+
 
 @dataclass(frozen=True)
 class TabularPolicy:
@@ -37,5 +41,6 @@ class TabularPolicy:
         key: jax.Array,
         rate: Array,
     ) -> Array:
-        """The target itself."""
-        return target
+        """The target itself, but for FLOOR."""
+        floored = jnp.maximum(target, FLOOR)
+        return floored / jnp.sum(floored, axis=1, keepdims=True)

@@ -82,7 +82,8 @@ def collect_episodes(
     start_key, collect_key = jax.random.split(key)
     fresh = start(env, start_key, walkers.time.shape[0])
     _, batch = collect(env, act, fresh, collect_key, steps)
-    over = jnp.cumsum(batch.done, axis=0) - batch.done > 0
+    done = batch.done.astype(jnp.int32)
+    over = jnp.cumsum(done, axis=0) - done > 0
     cut = jnp.zeros_like(over).at[-1].set(~over[-1])
     return walkers, replace(
         batch,

@@ -73,8 +73,6 @@ class HostWalkers:
         if not np.isfinite(reward[valid]).all():
             raise ValueError(f"env: it paid a reward of {reward[~np.isfinite(reward)][0]}")
         following, mask = self._encode(raw), self._mask(infos)
-        if not np.isfinite(following).all():
-            raise ValueError("env: it gave an observation that is not finite")
         episode_return = self.episode_return + np.where(valid, reward, 0)
         row = {
             "observation": self.observation,
@@ -100,22 +98,25 @@ class HostWalkers:
         return row
 
     def _encode(self, observation: Any) -> np.ndarray:
-        return np.array(encode(self.env.single_observation_space, observation))
+        seen = np.array(encode(self.env.single_observation_space, observation))
+        if not np.isfinite(seen).all():
+            raise ValueError("env: it gave an observation that is not finite")
+        return seen
 
     def _mask(
         self, infos: dict, before: np.ndarray | None = None, fresh: np.ndarray | None = None
     ) -> np.ndarray | None:
         """Which actions are allowed, (B, A); None where the environment does not say."""
         given = infos.get("action_mask")
-        if given is None:
-            return before
-        told = np.asarray(infos.get("_action_mask", np.ones(self.env.num_envs, bool)))
-        if fresh is not None:
-            told = told & fresh
-        rows = [np.asarray(given[k], bool) if told[k] else None for k in range(len(told))]
-        blank = np.ones(self.actions, bool)
-        masks = [blank if before is None else before[k] for k in range(len(told))]
-        result = np.stack([m if r is None else r for m, r in zip(masks, rows, strict=True)])
+        if given is None and before is None:
+            return None
+        everywhere = np.ones(self.env.num_envs, bool)
+        fresh = everywhere if fresh is None else fresh
+        result = np.ones((len(fresh), self.actions), bool) if before is None else before.copy()
+        result[fresh] = True  # where nothing is said, everything is allowed
+        if given is not None:
+            for k in np.flatnonzero(infos.get("_action_mask", everywhere) & fresh):
+                result[k] = np.asarray(given[k], bool)
         # Where nothing is allowed the episode is over, and no choice is left to be made.
         return result | ~result.any(axis=1, keepdims=True)
 
@@ -124,15 +125,14 @@ class HostWalkers:
         if self.mode != AutoresetMode.SAME_STEP or not done.any():
             return following
         last = following.copy()
-        space = self.env.single_observation_space
         for k in np.flatnonzero(done):
-            last[k] = encode(space, _as_batch_of_one(infos["final_obs"][k]))[0]
+            last[k] = self._encode(_as_batch_of_one(infos["final_obs"][k]))[0]
         return last
 
     def _true_next_mask(
         self, mask: np.ndarray | None, infos: dict, done: np.ndarray
     ) -> np.ndarray | None:
-        if mask is None or self.mode != AutoresetMode.SAME_STEP or not done.any():
+        if self.mode != AutoresetMode.SAME_STEP or not done.any():
             return mask
         return self._mask(infos.get("final_info", {}), mask, done)
 
@@ -146,8 +146,12 @@ def _as_batch_of_one(observation: Any) -> Any:
 
 
 def _stack(rows: list[dict[str, Any]]) -> Batch:
-    columns = {
-        name: None if rows[0][name] is None else np.stack([row[name] for row in rows])
-        for name in rows[0]
-    }
-    return Batch(**columns)
+    return Batch(**{name: _column([row[name] for row in rows]) for name in rows[0]})
+
+
+def _column(parts: list[np.ndarray | None]) -> np.ndarray | None:
+    """Only masks may be missing: where nothing is said, everything is allowed."""
+    some = next((part for part in parts if part is not None), None)
+    if some is None:
+        return None
+    return np.stack([np.ones_like(some) if part is None else part for part in parts])

@@ -37,7 +37,7 @@ def transport_plan(cost: Array, source: Array, target: Array, strength: Array) -
 
         return jax.lax.fori_loop(0, SWEEPS, sweep, potentials), None
 
-    strengths = strength * 2.0 ** jnp.arange(1 - STAGES, 1)
+    strengths = strength * 2.0 ** jnp.arange(1 - STAGES, 1, dtype=source.dtype)
     zero = jnp.zeros_like(source)
     (f, g), _ = jax.lax.scan(stage, (zero, zero), strengths)
     plan = jnp.exp(strength * (f[..., :, None] + g[..., None, :] - cost))

@@ -1,0 +1,141 @@
+"""One update: its certificate, its options, and what it leaves alone."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import odrpo
+from odrpo import algorithm
+from odrpo.rollout import Batch
+from odrpo.training import compiled_update, compiled_updates
+
+SMALL = {"num_envs": 4, "num_steps": 16, "hidden": (16,), "policy_epochs": 2, "critic_epochs": 2}
+
+
+def rows(model: odrpo.ODRPO, name: str) -> np.ndarray:
+    return np.array([row[name] for row in model.records.updates])
+
+
+@pytest.mark.parametrize("metric", ["kl", "wasserstein", "sinkhorn"])
+@pytest.mark.parametrize("env", ["CartPole-v1", "CliffWalking-v1"])
+def test_every_update_has_a_certificate(env: str, metric: str) -> None:
+    model = odrpo.ODRPO(env, metric, num_envs=4, num_steps=16).learn(20 * 64)
+    gain, gap, radius = rows(model, "gain"), rows(model, "gap"), rows(model, "radius")
+    assert np.abs(gap).max() <= 1e-5 * (1 + np.abs(gain).max() + rows(model, "beta").max())
+    assert (rows(model, "distance") <= radius * (1 + 1e-4) + 1e-6).all()
+    assert (gain >= -1e-5).all()
+    moved = rows(model, "beta") > 0
+    assert (rows(model, "distance")[moved] >= 0.99 * radius[moved]).all()
+
+
+def test_a_table_takes_the_exact_step() -> None:
+    model = odrpo.ODRPO("CliffWalking-v1", "wasserstein").learn(2000)
+    for name in ("distance", "gain"):
+        exact, taken = rows(model, name), rows(model, f"projected_{name}")
+        np.testing.assert_allclose(taken, exact, rtol=1e-3, atol=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "squared_error"])
+def test_the_projection_comes_close_to_the_exact_step(loss: str) -> None:
+    settings = {"projection": loss, "policy_epochs": 200, "policy_rate": 3e-3, "minibatch": 64}
+    model = odrpo.ODRPO("CartPole-v1", **settings).learn(5 * 256)
+    assert (rows(model, "projected_gain") > 0.8 * rows(model, "gain")).all()
+    np.testing.assert_allclose(rows(model, "projected_distance"), 0.01, rtol=0.3)
+
+
+def test_a_subset_of_the_states_is_fitted_to() -> None:
+    few = odrpo.ODRPO("CartPole-v1", projection_states=4, **SMALL).learn(64)
+    full = odrpo.ODRPO("CartPole-v1", **SMALL).learn(64)
+    # With 4 of 64 states there is one gradient step an epoch: the networks come out different.
+    first = few.learner.policy.layers[0][0] - full.learner.policy.layers[0][0]
+    assert jnp.abs(first).max() > 0
+    assert rows(few, "gain") == pytest.approx(rows(full, "gain"))
+
+
+def test_beta_is_held_after_some_updates() -> None:
+    model = odrpo.ODRPO("CliffWalking-v1", beta="hold", beta_solves=3, beta_noise=0.01)
+    beta = rows(model.learn(12 * 256), "beta")
+    np.testing.assert_allclose(beta[3:], beta[:3].mean(), rtol=0.05)
+    assert len(set(beta[3:])) > 1
+    assert not np.allclose(beta[:3], beta[:3].mean(), rtol=0.01)
+
+
+def test_beta_decays() -> None:
+    model = odrpo.ODRPO("CliffWalking-v1", "wasserstein", beta="decay", beta_solves=2)
+    beta = rows(model.learn(8 * 256), "beta")
+    numbers = np.arange(3, 9)
+    np.testing.assert_allclose(beta[2:], beta[:2].mean() * np.sqrt(2 / numbers), rtol=1e-4)
+
+
+def test_radius_and_rates_fall_to_a_fraction() -> None:
+    model = odrpo.ODRPO("CliffWalking-v1", radius=0.1, final_fraction=0.2, horizon=1024)
+    radius = rows(model.learn(6 * 256), "radius")
+    np.testing.assert_allclose(radius, [0.1, 0.08, 0.06, 0.04, 0.02, 0.02], rtol=1e-5)
+
+
+def test_visits_count_as_the_setting_says() -> None:
+    """Three visits of one episode at times 0, 1, 2, and one at time 0 of another."""
+    time = np.array([[0, 0], [1, 1], [2, 2]], np.int32)
+    zeros = np.zeros(time.shape, np.float32)
+    batch = Batch(
+        observation=np.array([[0, 1], [0, 1], [0, 1]], np.int32),
+        action=np.zeros_like(time),
+        reward=zeros,
+        next_observation=np.zeros_like(time),
+        terminated=zeros.astype(bool),
+        truncated=zeros.astype(bool),
+        time=time,
+        episode_return=zeros,
+        valid=np.array([[True, True], [True, False], [True, False]]),
+    )
+    sizes = algorithm.Sizes(2, 2, 2)
+    key = jax.random.key(0)
+
+    def entropy_and_radius(visitation: str) -> tuple[float, float]:
+        settings: dict[str, Any] = {"policy": "table", "critic": "table", "discount": 0.5}
+        config = odrpo.Config.create(visitation=visitation, radius=0.1, **settings)
+        learner = algorithm.init(config, sizes, None, key).learner
+        # At state 0 the policy is uniform, at state 1 it is certain: the entropy tells the weights.
+        learner = learner._replace(policy=jnp.array([[0.5, 0.5], [1.0, 0.0]]))
+        _, info = algorithm.improve(config, sizes, learner, batch, key, jnp.asarray(0.0))
+        return float(info.entropy) / np.log(2), float(info.radius)
+
+    assert entropy_and_radius("undiscounted") == pytest.approx((3 / 4, 0.1))
+    assert entropy_and_radius("discounted") == pytest.approx((1.75 / 2.75, 0.1))
+    # Two episodes began: the mass of an episode is 2.75 / 2.
+    assert entropy_and_radius("unnormalised") == pytest.approx((1.75 / 2.75, 0.1 / 1.375))
+
+
+def test_nothing_is_compiled_twice() -> None:
+    for env in ("CartPole-v1", "CliffWalking-v1"):
+        odrpo.ODRPO(env, **SMALL).learn(3 * 64)
+        before = compiled_update._cache_size()
+        odrpo.ODRPO(env, seed=1, radius=0.02, discount=0.95, **SMALL).learn(3 * 64)
+        assert compiled_update._cache_size() == before
+    models = [odrpo.ODRPO("CartPole-v1", seed=seed, **SMALL) for seed in range(2)]
+    odrpo.train(models, 3 * 64)
+    before = compiled_updates._cache_size()
+    odrpo.train(models, 3 * 64)
+    assert compiled_updates._cache_size() == before
+
+
+def test_forbidden_actions_are_never_taken_nor_moved_to() -> None:
+    batch_mask = np.array([True, False, True])
+    config = odrpo.Config.create(policy="table", critic="table", radius=1.0)
+    sizes = algorithm.Sizes(1, 1, 3)
+    learner = algorithm.init(config, sizes, None, jax.random.key(0)).learner
+    mask = np.broadcast_to(batch_mask, (64, 3))
+    keys = jax.random.key(1)
+    actions = algorithm.act(config, sizes, learner, keys, np.zeros(64, np.int32), mask)
+    assert set(np.asarray(actions)) == {0, 2}
+
+
+def test_explained_variance() -> None:
+    target = jnp.array([1.0, 2.0, 3.0, 100.0])
+    weights = jnp.array([1.0, 1.0, 1.0, 0.0])
+    assert algorithm.explained_variance(target, target, weights) == 1
+    assert algorithm.explained_variance(target, jnp.zeros(4), weights) == 0
+    assert algorithm.explained_variance(jnp.ones(4), target, weights) == 0

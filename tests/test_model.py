@@ -1,0 +1,219 @@
+"""The face that users see: the same seed, the same run; what is saved, comes back."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+
+import odrpo
+
+SMALL: dict[str, Any] = {
+    "num_envs": 4,
+    "num_steps": 16,
+    "hidden": (16,),
+    "policy_epochs": 2,
+    "critic_epochs": 2,
+}
+
+
+def small(env: Any = "CartPole-v1", **options: Any) -> odrpo.ODRPO:
+    return odrpo.ODRPO(env, **(SMALL | options))
+
+
+def on_host(**options: Any) -> odrpo.ODRPO:
+    return small(backend="host", **options)
+
+
+def assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
+    """Bit by bit, in what was learned and in what was recorded."""
+    assert one.num_timesteps == other.num_timesteps
+    for a, b in zip(jax.tree.leaves(one.learner), jax.tree.leaves(other.learner), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert one.records.recent == other.records.recent
+
+
+@pytest.mark.parametrize("make", [small, on_host])
+def test_the_same_seed_gives_the_same_run(make: Any) -> None:
+    assert_same(make(seed=3).learn(300), make(seed=3).learn(300))
+    other = make(seed=4).learn(300)
+    assert not np.array_equal(
+        other.probabilities(np.zeros(4)), make(seed=3).learn(300).probabilities(np.zeros(4))
+    )
+
+
+@pytest.mark.parametrize("make", [small, on_host])
+def test_learning_twice_is_learning_for_twice_as_long(make: Any) -> None:
+    # 100 is no multiple of the 64 steps of a batch: the rest must not be lost or doubled.
+    assert_same(make().learn(100).learn(100), make().learn(200))
+
+
+def test_learning_goes_on_after_loading(tmp_path: Path) -> None:
+    stopped = small().learn(128)
+    stopped.save(tmp_path / "model.odrpo")
+    loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo")
+    assert_same(loaded.learn(128), small().learn(256))
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "CliffWalking-v1"])
+def test_a_loaded_model_predicts_the_same(env: str, tmp_path: Path) -> None:
+    model = small(env, "wasserstein", normalise_observations=True).learn(256)
+    model.save(tmp_path / "model.odrpo")
+    loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo")
+    space = model.observation_space
+    space.seed(0)
+    seen = np.stack([np.clip(space.sample(), -5, 47) for _ in range(20)])
+    np.testing.assert_array_equal(loaded.probabilities(seen), model.probabilities(seen))
+    assert loaded.observation_space == model.observation_space
+    assert type(loaded.config.metric) is odrpo.Wasserstein
+
+
+def test_a_model_file_predicts_without_an_environment(tmp_path: Path) -> None:
+    mdp = odrpo.FiniteMDP([[0, 1], [1, 1]], [[0, 1], [0, 0]], 0, [0, 1], max_steps=5)
+    cost = np.array([[0.0, 1.0], [2.0, 0.0]])
+    model = odrpo.ODRPO(mdp, odrpo.Wasserstein(cost)).learn(512)
+    model.save(tmp_path / "own.odrpo")
+    loaded = odrpo.ODRPO.load(tmp_path / "own.odrpo")
+    assert loaded.predict(0, deterministic=True) == model.predict(0, deterministic=True)
+    np.testing.assert_allclose(loaded.config.metric.cost, cost)
+    with pytest.raises(ValueError, match=r"pass it to ODRPO\.load"):
+        loaded.learn(100)
+    assert odrpo.ODRPO.load(tmp_path / "own.odrpo", env=mdp).learn(256).num_timesteps == 768
+
+
+def test_several_seeds_train_in_one_program() -> None:
+    models = [small(seed=seed) for seed in range(3)]
+    odrpo.train(models, 192)
+    assert [model.num_timesteps for model in models] == [192, 192, 192]
+    policies = np.stack([model.probabilities(np.ones(4)) for model in models])
+    assert len({tuple(row) for row in policies}) == 3
+    alone = small(seed=1).learn(192)
+    # One program of several seeds rounds in another way than one of a single seed.
+    np.testing.assert_allclose(alone.probabilities(np.ones(4)), policies[1], atol=0.05)
+
+
+def test_predict_has_the_shape_of_stable_baselines() -> None:
+    model = small()
+    action, state = model.predict(np.zeros(4), deterministic=True)
+    assert action in gymnasium.spaces.Discrete(2)
+    assert state is None
+    actions, state = model.predict(np.zeros((5, 4)), state="kept", episode_start=np.ones(5))
+    assert actions.shape == (5,)
+    assert state == "kept"
+
+
+def test_predict_honours_masks() -> None:
+    model = small()
+    masks = np.array([[True, False], [False, True]])
+    for deterministic in (True, False):
+        actions, _ = model.predict(
+            np.zeros((2, 4)), deterministic=deterministic, action_masks=masks
+        )
+        np.testing.assert_array_equal(actions, [0, 1])
+    assert model.predict(np.zeros(4), action_masks=[0, 1])[0] == 1
+
+
+def test_draws_follow_the_policy() -> None:
+    model = small("CliffWalking-v1")
+    actions, _ = model.predict(np.full(4000, 36))
+    np.testing.assert_allclose(np.bincount(actions) / 4000, 0.25, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"radus": 0.1}, "radus: there is no such setting; did you mean radius?"),
+        ({"radius": -1.0}, "radius: -1.0; use a finite number of at least 0"),
+        ({"radius": float("nan")}, "radius: nan; use a finite number"),
+        ({"num_envs": 0}, "num_envs: 0; use a whole number of at least 1"),
+        ({"num_envs": 2.5}, "num_envs: 2.5; use a whole number"),
+        ({"discount": 1.5}, "discount: 1.5; .* at most 1"),
+        ({"hidden": 64}, r"hidden: 64; use the sizes of the layers, such as \(64, 64\)"),
+        ({"complete_episodes": 1}, "complete_episodes: 1; use True or False"),
+        ({"advantages": "gae"}, "advantages: 'gae'; use one of \"critic\""),
+        ({"policy": "table", "critic": "table"}, 'policy: "table" needs Discrete observations'),
+        ({"critic": "table"}, 'critic: "table" needs policy="table"'),
+        ({"policy": "table"}, 'critic: "network"; policy="table" goes with'),
+        ({"preset": "best"}, "preset: 'best'; use \"tuned\""),
+        ({"metric": "tv"}, "metric: 'tv' is not known"),
+    ],
+)
+def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        odrpo.ODRPO("CartPole-v1", **arguments)
+
+
+def test_estimators_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(ValueError, match='critic="model" gives those of every action'):
+        odrpo.ODRPO("CliffWalking-v1", critic="model", advantages="taken")
+    many = np.zeros((5000, 5), int)
+    with pytest.raises(ValueError, match="would count 5000 x 5 x 5000 transitions"):
+        odrpo.ODRPO(odrpo.FiniteMDP(many, np.zeros(5000), 0), critic="model")
+
+
+@pytest.mark.parametrize(
+    ("observation", "message"),
+    [
+        (np.zeros(3), r"observation: shape \(3,\), expected \(4,\)"),
+        (np.full(4, np.nan), "observation: not all of it is finite"),
+        ("left", "observation: .* is no number"),
+    ],
+)
+def test_wrong_observations_are_refused(observation: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small().predict(observation)
+
+
+def test_wrong_calls_are_refused() -> None:
+    model = small()
+    with pytest.raises(ValueError, match="total_timesteps: -1; use a whole number >= 0"):
+        model.learn(-1)
+    with pytest.raises(ValueError, match=r"action_masks: shape \(3,\), expected \(1, 2\)"):
+        model.predict(np.zeros(4), action_masks=[1, 1, 1])
+    with pytest.raises(ValueError, match="a row forbids all actions"):
+        model.predict(np.zeros(4), action_masks=[0, 0])
+    with pytest.raises(ValueError, match="callback: 3; use a function"):
+        model.learn(1, callback=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="the model was trained for"):
+        odrpo.evaluate(model, "Acrobot-v1")
+    with pytest.raises(ValueError, match="num_envs: 3, but env has 2; leave it out"):
+        odrpo.ODRPO(gymnasium.make_vec("CartPole-v1", num_envs=2), num_envs=3)
+
+
+class Spoiled(gymnasium.Env):
+    """Pays NaN from the hundredth step on."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+    steps = 0
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[np.ndarray, dict]:
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action: int) -> tuple[np.ndarray, float, bool, bool, dict]:
+        self.steps += 1
+        reward = float("nan") if self.steps >= 100 else 1.0
+        return np.zeros(2, np.float32), reward, self.steps % 10 == 0, False, {}
+
+
+def test_a_reward_that_is_no_number_stops_the_run_and_loses_nothing() -> None:
+    model = small(Spoiled(), num_envs=1, num_steps=64)
+    with pytest.raises(ValueError, match="env: it paid a reward of nan"):
+        model.learn(1000)
+    assert model.num_timesteps == 64
+    assert np.isfinite(model.probabilities(np.zeros(2))).all()
+
+
+def test_an_update_that_diverges_is_not_taken() -> None:
+    model = small(policy_rate=1e30, critic_rate=1e30)
+    with pytest.raises(FloatingPointError, match="came out as NaN and was not taken"):
+        model.learn(640)
+    assert np.isfinite(model.probabilities(np.zeros(4))).all()
+
+
+def test_single_env_keeps_the_size_of_a_batch() -> None:
+    model = odrpo.ODRPO(gymnasium.make("CartPole-v1"))
+    assert model.config.num_envs == 1
+    assert model.config.num_steps == 4 * 64

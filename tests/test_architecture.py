@@ -28,6 +28,7 @@ LAYERS = [
     "run_folder",
     "training",
     "model",
+    "experiments",
     "problem_files",
     "figures",
     "cli",

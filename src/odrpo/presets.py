@@ -1,4 +1,4 @@
-"""Settings for the paper's environments, ours and the paper's: data, nothing else."""
+"""Settings for the paper's environments, ours and the paper's, and what it reports: data only."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,19 +9,27 @@ Settings = dict[str, Any]
 
 @dataclass(frozen=True)
 class Task:
-    """One of the paper's environments with its budget, and the settings that we found for it."""
+    """One of the paper's environments."""
 
     env: str
     timesteps: int
-    """The paper's budget; where that counts episodes, enough for them."""
-    settings: dict[str, Settings]
-    """By metric; "all" goes with each."""
+    """The paper's budget; where it counts episodes, enough for them."""
+    tuned: dict[str, Settings]
+    """Our settings: "all", and those of a metric."""
+    paper: Settings
+    """The paper's table of hyperparameters."""
+    returns: dict[str, float]
+    """What the paper reports: the mean over the last tenth of the episodes."""
     episodes: int | None = None
     """The paper's budget, where it counts episodes."""
     max_steps: int | None = None
     """A step limit for an environment that has none."""
-    paper: Settings = field(default_factory=dict)
-    """What the paper's table of hyperparameters says of it."""
+    optimum: float | None = None
+    """The largest expected return, where it is known."""
+    threshold: float | None = None
+    """The return whose first mean over 20 episodes the paper counts the timesteps to."""
+    model_free: dict[str, Settings] = field(default_factory=dict)
+    """The same as `tuned` without a model of the environment, for finite states."""
 
 
 FINITE: Settings = {
@@ -39,21 +47,91 @@ FINITE: Settings = {
 VECTOR: Settings = {}
 """For all else: the defaults of Config."""
 
-TASKS: dict[str, Task] = {
-    task.env: task
-    for task in [
-        Task(
-            "CartPole-v1",
-            100_000,
-            {
-                "all": {"final_fraction": 0.1, "horizon": 80_000},
-                "kl": {"radius": 0.01},
-                "wasserstein": {"radius": 0.03},
-            },
-            episodes=200,
-        ),
-    ]
+MODEL: Settings = {"policy": "table", "critic": "model", "discount": 0.9, "trace": 0.0}
+TD: Settings = {
+    "policy": "table",
+    "critic": "table",
+    "critic_rate": 0.5,
+    "discount": 0.9,
+    "trace": 0.0,
 }
+PAPER: Settings = {
+    "complete_episodes": True,
+    "returns": "monte_carlo",
+    "advantages": "taken",
+    "visitation": "unnormalised",
+    "radius": 0.01,
+    "beta": "hold",
+    "projection": "squared_error",
+    "critic_rate": 1e-2,
+}
+PAPER_TABLE: Settings = PAPER | {"policy": "table", "critic": "table", "discount": 0.9}
+PAPER_NETWORK: Settings = PAPER | {"discount": 0.95, "hidden": (64, 64), "num_steps": 500}
+
+TAXI = Task(
+    "Taxi-v4",
+    timesteps=300_000,
+    tuned={"all": MODEL | {"initial_value": 20.0, "radius": 0.1, "num_envs": 8}},
+    model_free={"all": TD, "kl": {"radius": 0.02}, "wasserstein": {"radius": 0.02}},
+    paper=PAPER_TABLE | {"num_envs": 60, "num_steps": 200},
+    returns={"kl": -16, "wasserstein": -75, "trpo": -201, "ppo": -343, "a2c": -304},
+    optimum=7.93,
+)
+NCHAIN = Task(
+    "NChain-v0",
+    timesteps=600_000,
+    tuned={"all": MODEL | {"radius": 0.02}},
+    model_free={
+        "all": TD | {"critic_rate": 0.1, "initial_value": 100.0},
+        "kl": {"radius": 0.01},
+        "wasserstein": {"radius": 0.01},
+    },
+    paper=PAPER_TABLE | {"num_envs": 1, "num_steps": 1000},
+    returns={"kl": 3666, "wasserstein": 3347, "trpo": 3522, "ppo": 3506, "a2c": 1606},
+    optimum=3665.8,
+)
+CLIFF = Task(
+    "CliffWalking-v1",
+    timesteps=30_000,
+    max_steps=200,
+    tuned={"all": MODEL | {"initial_value": 0.0, "radius": 0.02}},
+    model_free={
+        "all": TD | {"num_envs": 1, "num_steps": 32},
+        "kl": {"radius": 0.1},
+        "wasserstein": {"radius": 0.05},
+    },
+    paper=PAPER_TABLE | {"num_envs": 3, "num_steps": 200},
+    returns={"kl": -40, "wasserstein": -35, "trpo": -169, "ppo": -3608, "a2c": -5168},
+    optimum=-13,
+)
+CARTPOLE = Task(
+    "CartPole-v1",
+    timesteps=100_000,
+    episodes=200,
+    tuned={
+        "all": {"final_fraction": 0.1, "horizon": 80_000},
+        "kl": {"radius": 0.01},
+        "wasserstein": {"radius": 0.03},
+    },
+    paper=PAPER_NETWORK | {"num_envs": 2, "policy_rate": 1e-2, "critic_rate": 1e-2},
+    returns={"kl": 401, "wasserstein": 324, "trpo": 307, "ppo": 193, "a2c": 267},
+    optimum=500,
+    threshold=200,
+)
+ACROBOT = Task(
+    "Acrobot-v1",
+    timesteps=325_000,
+    episodes=650,
+    tuned={
+        "all": {"trace": 0.8, "final_fraction": 0.1, "horizon": 80_000},
+        "kl": {"radius": 0.015},
+        "wasserstein": {"radius": 0.03},
+    },
+    paper=PAPER_NETWORK | {"num_envs": 3, "policy_rate": 5e-3, "critic_rate": 5e-3},
+    returns={"kl": -97, "wasserstein": -153, "trpo": -143, "ppo": -85, "a2c": -452},
+    threshold=-150,
+)
+TASKS: dict[str, Task] = {task.env: task for task in (TAXI, NCHAIN, CLIFF, CARTPOLE, ACROBOT)}
 
 
 def settings_for(
@@ -69,16 +147,19 @@ def settings_for(
     """
     if preset not in ("tuned", "paper", "default"):
         raise ValueError(f'preset: {preset!r}; use "tuned", "paper" or "default"')
-    general = FINITE if finite else VECTOR
     task = TASKS.get(env or "")
     if preset == "paper":
-        if task is None or not task.paper:
+        if task is None:
             raise ValueError(
                 f"preset: the paper has no settings for {env}; it has them for {', '.join(TASKS)}"
             )
         return task.paper, task.max_steps
     if task is None or preset == "default":
-        return general, None
-    settings = general | task.settings.get("all", {})
-    # Sinkhorn is Wasserstein with an entropy: the same radii serve.
-    return settings | task.settings["kl" if metric == "kl" else "wasserstein"], task.max_steps
+        return (FINITE if finite else VECTOR), None
+    return of_metric(task.tuned, metric), task.max_steps
+
+
+def of_metric(settings: dict[str, Settings], metric: str) -> Settings:
+    """Those of all metrics and those of one; Sinkhorn is Wasserstein with an entropy."""
+    name = "kl" if metric == "kl" else "wasserstein"
+    return settings.get("all", {}) | settings.get(name, {})

@@ -1,0 +1,97 @@
+"""The record of an experiment: all that tables and figures are made from, as small JSON files."""
+
+import json
+import subprocess
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from odrpo.records import Episode
+
+POINTS = 200
+
+
+@dataclass(frozen=True)
+class Seed:
+    """How one seed fared."""
+
+    seed: int
+    final_return: float
+    """Mean over the last tenth of the episodes within the budget."""
+    greedy_return: float
+    """Mean of the evaluated greedy policy at the end."""
+    success: float | None
+    """Share of the evaluated episodes that came to their end within the step limit."""
+    reached: float | None
+    """Timesteps to the task's threshold; None: never, or there is none."""
+    optimum_reached: float | None
+    """Timesteps to a mean over 20 episodes within 1 % of the optimum; None: never, or unknown."""
+    largest_gap: float
+    """Of all certificates, relative to 1 + the gain."""
+    largest_use: float
+    """Of the radius by the exact steps: distance / radius."""
+    curve: list[tuple[int, float]]
+    """Timesteps and mean return of 20 episodes, thinned out."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One task, metric and kind of settings over several seeds."""
+
+    env: str
+    metric: str
+    kind: str
+    """tuned, model-free, paper, default, or the name of a baseline."""
+    timesteps: int
+    episodes: int | None
+    max_steps: int | None
+    config: dict[str, Any]
+    seeds: list[Seed]
+    wall_clock: float
+    versions: dict[str, str]
+    commit: str
+
+
+def provenance() -> dict[str, Any]:
+    """Versions and commit of what runs."""
+    packages = ("odrpo", "jax", "numpy", "gymnasium", "optax")
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    versions = {name: version(name) for name in packages}
+    return {"versions": versions, "commit": asked.stdout.strip() or "unknown"}
+
+
+def thinned(episodes: list[Episode]) -> list[tuple[int, float]]:
+    """At most so many points of a learning curve as a picture can show."""
+    from odrpo.curves import smoothed  # matplotlib is slow to import
+
+    timesteps, returns = smoothed(episodes)
+    step = max(1, len(timesteps) // POINTS)
+    return [
+        (int(t), round(float(r), 3))
+        for t, r in zip(timesteps[::step], returns[::step], strict=True)
+    ]
+
+
+def write_record(record: Record, folder: Path) -> Path:
+    """Write it as JSON."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{record.env}-{record.kind}-{record.metric}.json"
+    path.write_text(json.dumps(asdict(record), indent=1, default=float) + "\n")
+    return path
+
+
+def read_records(folder: Path) -> list[Record]:
+    """All records of a folder."""
+    records = []
+    for path in sorted(folder.glob("*.json")):
+        values = json.loads(path.read_text())
+        seeds = [Seed(**seed) for seed in values.pop("seeds")]
+        records.append(Record(**values, seeds=seeds))
+    return records

@@ -1,0 +1,116 @@
+"""Run one task for several seeds, at once where it runs on the device."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from odrpo.callbacks import Callback, Row
+from odrpo.evaluation import evaluate
+from odrpo.experiments.records import Record, Seed, provenance, thinned
+from odrpo.model import ODRPO
+from odrpo.presets import TASKS, Task, of_metric
+from odrpo.training import train
+
+
+class StopAfterEpisodes(Callback):
+    """Stop once so many episodes are over."""
+
+    def __init__(self, episodes: int) -> None:
+        """Set their number."""
+        self.episodes = episodes
+
+    def on_update(self, row: Row) -> bool | None:
+        """Count."""
+        return row["episodes"] < self.episodes
+
+
+def run_task(
+    env: str,
+    metric: str,
+    seeds: Sequence[int],
+    kind: str = "tuned",
+    timesteps: int | None = None,
+    episodes: int | None = None,
+    evaluation_episodes: int = 100,
+    progress_bar: bool | None = None,
+    **settings: Any,
+) -> tuple[Record, list[ODRPO]]:
+    """Train all seeds within a budget and record how they fared.
+
+    Args:
+        env: The id of an environment.
+        metric: "kl", "wasserstein" or "sinkhorn".
+        seeds: Which ones.
+        kind: "tuned", "model-free", "paper" or "default".
+        timesteps: The budget; None: the paper's.
+        episodes: A budget that counts episodes; None: the paper's, where it is one.
+        evaluation_episodes: How many the final greedy policy plays.
+        progress_bar: Whether to show one; None: on a terminal.
+        settings: Any field of odrpo.Config by its name.
+    """
+    task = TASKS.get(env)
+    if task is not None and timesteps is None:
+        timesteps, episodes = task.timesteps, task.episodes
+    if timesteps is None:
+        raise ValueError(f"timesteps: {env} has no budget of the paper's; say how many")
+    if kind == "model-free":
+        if task is None or not task.model_free:
+            raise ValueError(f"kind: there are no model-free settings for {env}")
+        settings = of_metric(task.model_free, metric) | settings
+    preset: Any = "tuned" if kind == "model-free" else kind
+    models = [ODRPO(env, metric, preset=preset, seed=seed, **settings) for seed in seeds]
+    began = time.perf_counter()
+    callback = None if episodes is None else StopAfterEpisodes(episodes)
+    train(models, timesteps, callback, progress_bar)
+    seconds = time.perf_counter() - began
+    fared = [_fared(model, task, timesteps, episodes, evaluation_episodes) for model in models]
+    first = models[0]
+    record = Record(
+        env=env,
+        metric=metric,
+        kind=kind,
+        timesteps=timesteps,
+        episodes=episodes,
+        max_steps=first.max_steps,
+        config=first.config.to_json(),
+        seeds=fared,
+        wall_clock=round(seconds, 1),
+        **provenance(),
+    )
+    return record, models
+
+
+def _fared(
+    model: ODRPO, task: Task | None, timesteps: int, episodes: int | None, evaluated: int
+) -> Seed:
+    records = model.records
+    within = [e for e in records.episodes[:episodes] if e.timesteps <= timesteps or episodes]
+    threshold = task.threshold if task is not None else None
+    optimum = task.optimum if task is not None else None
+    gaps = [abs(row["gap"]) / (1 + abs(row["gain"])) for row in records.updates]
+    uses = [row["distance"] / row["radius"] for row in records.updates]
+    returns = evaluate(model, model.env, evaluated)
+    return Seed(
+        seed=model.seed,
+        final_return=records.final_return(episodes, None if episodes else timesteps),
+        greedy_return=float(returns.mean()),
+        success=_delivered(returns) if model.env_id == "Taxi-v4" else None,
+        reached=None if threshold is None else _or_none(records.reached(threshold)),
+        optimum_reached=(
+            None if optimum is None else _or_none(records.reached(optimum - 0.01 * abs(optimum)))
+        ),
+        largest_gap=max(gaps),
+        largest_use=max(uses),
+        curve=thinned(within),
+    )
+
+
+def _delivered(returns: np.ndarray) -> float:
+    """A passenger of Taxi who is not delivered has cost 200 steps, of at least one each."""
+    return float((returns > -200).mean())
+
+
+def _or_none(value: float) -> float | None:
+    return value if np.isfinite(value) else None

@@ -85,8 +85,8 @@ def table(records: list[Record]) -> str:
         "# Learning results",
         "",
         "Mean return over the last tenth of the training episodes within the budget (the policy",
-        "that explores), then the greedy policy evaluated at the end. Every seed is shown, from the",
-        "lowest to the highest. Seeds 0-9; settings were tuned on seeds from 100 on.",
+        "that explores), then the greedy policy evaluated at the end. Every seed is shown, from",
+        "the lowest to the highest. Seeds 0-9; settings were tuned on seeds from 100 on.",
         "Made by `make results` from `results/learning/`.",
         "",
     ]

@@ -8,7 +8,16 @@ from odrpo.envs import FiniteMDP
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
 from odrpo.training import train
-from odrpo.trust_region import KL, Metric, Problem, Sinkhorn, Solution, Wasserstein, solve
+from odrpo.trust_region import (
+    KL,
+    Metric,
+    Problem,
+    Sinkhorn,
+    Solution,
+    Wasserstein,
+    distance,
+    solve,
+)
 
 __version__ = version("odrpo")
 __all__ = [
@@ -22,6 +31,7 @@ __all__ = [
     "Solution",
     "Wasserstein",
     "callbacks",
+    "distance",
     "envs",
     "evaluate",
     "solve",

@@ -107,6 +107,8 @@ def critic_of(config: Config, sizes: Sizes) -> Critic:
         config.hidden,
         config.critic_epochs,
         config.minibatch,
+        config.num_envs * config.num_steps,
+        config.critic_window,
     )
 
 
@@ -246,10 +248,11 @@ def improve(
         solution = replace(solution, policy=jnp.where(visited, solution.policy, old))
 
     # Project.
+    uniform = masked(jnp.full_like(old, 1 / sizes.actions), allowed)
     policy_params = policy.project(
         learner.policy,
         support,
-        solution.policy,
+        (1 - config.smoothing) * solution.policy + config.smoothing * uniform,
         problem.weights,
         project_key,
         config.policy_rate * fade,
@@ -266,7 +269,7 @@ def improve(
         entropy=-(problem.weights @ jnp.sum(jax.scipy.special.xlogy(new, new), axis=1)),
         explained_variance=explained,
     )
-    if config.normalise_observations:
+    if config.normalise_observations and sizes.states is None:
         learner = learner._replace(normaliser=learner.normaliser.update(flat.observation, valid))
     return learner._replace(policy=policy_params, critic=critic_params), info
 

@@ -125,6 +125,12 @@ class Config:
         "Fit to a random subset of so many states of each batch; None: to all.",
     )
 
+    smoothing: float = setting(
+        0.0,
+        "Share of the uniform policy in the target of the projection, so that no action dies out.",
+        static=False,
+    )
+
     policy_rate: float = setting(
         3e-3,
         "Learning rate of the policy network.",
@@ -141,7 +147,11 @@ class Config:
     )
     critic_epochs: int = setting(
         10,
-        "Passes over each batch for the critic network.",
+        "Passes over the last batches for the critic network.",
+    )
+    critic_window: int = setting(
+        2,
+        "The critic network is fitted to the last so many batches.",
     )
     minibatch: int = setting(
         64,
@@ -240,10 +250,12 @@ RANGES: dict[str, tuple[float, float]] = {
     "initial_weight": (0, math.inf),
     "optimism": (0, math.inf),
     "projection_states": (1, math.inf),
+    "smoothing": (0, 1),
     "policy_rate": (0, math.inf),
     "policy_epochs": (1, math.inf),
     "critic_rate": (0, math.inf),
     "critic_epochs": (1, math.inf),
+    "critic_window": (1, math.inf),
     "minibatch": (1, math.inf),
     "final_fraction": (0, 1),
     "horizon": (1, math.inf),

@@ -16,8 +16,8 @@ adam = optax.flatten(optax.scale_by_adam(eps=1e-5))
 
 
 def init_layers(key: jax.Array, sizes: tuple[int, ...], last_scale: float) -> Layers:
-    """Normal weights (in, out) of variance 1/in, the last ones times `last_scale`; no biases."""
-    scales = [1.0] * (len(sizes) - 2) + [last_scale]
+    """Normal weights (in, out) of variance 2/in, the last ones times `last_scale`; no biases."""
+    scales = [2**0.5] * (len(sizes) - 2) + [last_scale]
     keys = jax.random.split(key, len(scales))
     return [
         (scale * jax.random.normal(k, (rows, columns)) / rows**0.5, jnp.zeros(columns))
@@ -48,9 +48,11 @@ def fit(
     minibatch = min(minibatch, size)
     count = size // minibatch
 
-    def shuffled(key: jax.Array) -> Array:
-        order = jax.random.permutation(key, size)
-        return order[: count * minibatch].reshape(count, minibatch)
+    # Shuffled once, begun anew elsewhere in each epoch: sorting is slow on a CPU.
+    order_key, start_key = jax.random.split(key)
+    order = jax.random.permutation(order_key, size)
+    start = jax.random.randint(start_key, (epochs, 1), 0, size)
+    places = (start + jnp.arange(count * minibatch)[None, :]) % size
 
     def step(carry: tuple, rows: Array) -> tuple[tuple, None]:
         params, optimiser = carry
@@ -59,6 +61,6 @@ def fit(
             update, optimiser = adam.update(gradient, optimiser)
         return (jax.tree.map(lambda p, u: p - rate * u, params, update), optimiser), None
 
-    batches = jax.vmap(shuffled)(jax.random.split(key, epochs)).reshape(-1, minibatch)
+    batches = order[places].reshape(-1, minibatch)
     (params, optimiser), _ = jax.lax.scan(step, (params, optimiser), batches)
     return params, optimiser

@@ -1,4 +1,4 @@
-"""A dueling network, fitted to the returns of the current policy."""
+"""Networks for the values of states and for what actions add, fitted to returns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,21 +12,37 @@ from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, fit, init_layers
 
 
-class Network(NamedTuple):
-    """Layers, where their optimiser stands, and the scale of the values that they speak of."""
+class Recent(NamedTuple):
+    """The samples of the last W batches of N, (W, N, ...) each."""
 
-    layers: Layers
+    observation: Array
+    policy: Array
+    action: Array
+    target: Array
+    valid: Array
+
+
+class Network(NamedTuple):
+    """Layers, where their optimiser stands, and what else goes from update to update."""
+
+    layers: tuple[Layers, ...]
+    """Those of V, and those of U where actions have values of their own."""
     optimiser: Any
-    mean: Array
-    spread: Array
-    """Mean and standard deviation of the targets, running: the network sees them normalised."""
+    scale: Array
+    """Root mean square of the rewards, running, over sqrt(1 - gamma): about how far a discounted
+    sum of independent ones spreads. The networks see values in this unit."""
     fits: Array
     """How many times it was fitted."""
+    recent: Recent
 
 
 @dataclass(frozen=True)
 class NetworkCritic:
-    """Q(s,a) = V(s) + U(s,a) - E_pi[U(s,.)], so that V is the value of the policy (dueling)."""
+    """Q(s,a) = V(s) + U(s,a) - E_pi[U(s,.)], so that V is the value of the policy (dueling).
+
+    V and U are networks of their own: actions differ by far less than states do, and where both
+    share their layers, those serve V.
+    """
 
     features: int
     actions: int
@@ -35,18 +51,33 @@ class NetworkCritic:
     hidden: tuple[int, ...]
     epochs: int
     minibatch: int
-    spread_rate: float = 0.1
+    batch: int
+    """Samples in a batch."""
+    window: int
+    """The fit is to the last so many batches."""
+    scale_rate: float = 0.01
 
     def init(self, key: jax.Array) -> Network:
         """Values near zero."""
-        outputs = 1 + self.actions if self.action_values else 1
-        layers = init_layers(key, (self.features, *self.hidden, outputs), 0.01)
-        zero = jnp.zeros(())
-        return Network(layers, adam.init(layers), zero, zero + 1, jnp.zeros((), jnp.int32))
+        outputs = (1, self.actions) if self.action_values else (1,)
+        layers = tuple(
+            init_layers(k, (self.features, *self.hidden, count), 0.01)
+            for k, count in zip(jax.random.split(key, len(outputs)), outputs, strict=True)
+        )
+        rows = (self.window, self.batch)
+        recent = Recent(
+            jnp.zeros((*rows, self.features)),
+            jnp.zeros((*rows, self.actions)),
+            jnp.zeros(rows, jnp.int32),
+            jnp.zeros(rows),
+            jnp.zeros(rows),
+        )
+        fits = jnp.zeros((), jnp.int32)
+        return Network(layers, adam.init(layers), jnp.ones(()), fits, recent)
 
     def values(self, params: Network, observation: Array, policy: Array) -> Array:
         """(N, features) to (N, A)."""
-        return params.mean + params.spread * self._normalised(params.layers, observation, policy)
+        return params.scale * self._normalised(params.layers, observation, policy)
 
     def fit(
         self,
@@ -57,43 +88,45 @@ class NetworkCritic:
         key: jax.Array,
         rate: Array,
     ) -> Network:
-        """Minimise the squared error of Q(s, a) to the targets."""
+        """Minimise the squared error of Q(s, a) to the targets of the last batches."""
         valid = samples.valid.astype(samples.target.dtype)
-        params = self._rescale(params, samples.target, valid)
-        target = (samples.target - params.mean) / params.spread
-        data = (samples.observation, samples.policy, samples.action, target, valid)
+        params = self._rescale(params, samples.reward, valid, discount)
+        newest = Recent(samples.observation, samples.policy, samples.action, samples.target, valid)
+        place = params.fits % self.window
+        recent = jax.tree.map(lambda old, new: old.at[place].set(new), params.recent, newest)
+        data = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), recent)
 
-        def loss(layers: Layers, data: tuple) -> Array:
-            observation, policy, action, target, valid = data
-            values = self._normalised(layers, observation, policy)
-            taken = action[:, None] == jnp.arange(self.actions)[None, :]
+        def loss(layers: tuple[Layers, ...], data: Recent) -> Array:
+            values = self._normalised(layers, data.observation, data.policy)
+            taken = data.action[:, None] == jnp.arange(self.actions)[None, :]
             chosen = jnp.sum(jnp.where(taken, values, 0), axis=1)
-            return jnp.mean(valid * (chosen - target) ** 2) / 2
+            return jnp.mean(data.valid * (chosen - data.target / params.scale) ** 2) / 2
 
         layers, optimiser = fit(
             loss, params.layers, params.optimiser, data, key, rate, self.epochs, self.minibatch
         )
-        return params._replace(layers=layers, optimiser=optimiser)
+        return Network(layers, optimiser, params.scale, params.fits + 1, recent)
 
-    def _normalised(self, layers: Layers, observation: Array, policy: Array) -> Array:
-        outputs = apply_layers(layers, observation)
-        value, better = outputs[:, :1], outputs[:, 1:]
+    def _normalised(self, layers: tuple[Layers, ...], observation: Array, policy: Array) -> Array:
+        value = apply_layers(layers[0], observation)
         if not self.action_values:
             return jnp.broadcast_to(value, policy.shape)
+        better = apply_layers(layers[1], observation)
         return value + better - jnp.sum(policy * better, axis=1, keepdims=True)
 
-    def _rescale(self, params: Network, target: Array, valid: Array) -> Network:
-        """Follow the scale of the targets, with the values kept as they are (PopArt)."""
-        share = jnp.maximum(self.spread_rate, 1 / (1 + params.fits).astype(target.dtype))
+    def _rescale(self, params: Network, reward: Array, valid: Array, discount: Array) -> Network:
+        """Follow the scale of the rewards, with the values kept as they are (as PopArt does).
+
+        The scale of the returns themselves would not do: where they are all alike, before a first
+        success or after the last failure, the networks would see nothing but their noise.
+        """
+        share = jnp.maximum(self.scale_rate, 1 / (1 + params.fits).astype(params.scale.dtype))
         weight = valid / jnp.maximum(jnp.sum(valid), 1)
-        mean = params.mean + share * (jnp.sum(weight * target) - params.mean)
-        variance = jnp.sum(weight * (target - mean) ** 2)
-        variance = params.spread**2 + share * (variance - params.spread**2)
-        spread = jnp.maximum(jnp.sqrt(variance), 1e-4)
-        *below, (weights, bias) = params.layers
-        ratio = params.spread / spread
-        # U has no offset of its own: only V carries the mean.
-        is_value = jnp.arange(bias.shape[0]) == 0
-        bias = ratio * bias + jnp.where(is_value, (params.mean - mean) / spread, 0)
-        layers = [*below, (ratio * weights, bias)]
-        return Network(layers, params.optimiser, mean, spread, params.fits + 1)
+        variance = jnp.sum(weight * reward**2) / jnp.maximum(1 - discount, 1e-3)
+        variance = params.scale**2 + share * (variance - params.scale**2)
+        scale = jnp.maximum(jnp.sqrt(variance), 1e-4)
+        ratio = params.scale / scale
+        layers = tuple(
+            [*below, (ratio * weights, ratio * bias)] for *below, (weights, bias) in params.layers
+        )
+        return params._replace(layers=layers, scale=scale)

@@ -1,7 +1,7 @@
 """The trust-region problem and its exact solvers: arrays in, arrays out."""
 
 from odrpo.trust_region.checks import METRICS, resolve_metric
-from odrpo.trust_region.interface import solve
+from odrpo.trust_region.interface import distance, solve
 from odrpo.trust_region.kl import KL
 from odrpo.trust_region.problem import Metric, Problem, Solution
 from odrpo.trust_region.sinkhorn import Sinkhorn
@@ -15,6 +15,7 @@ __all__ = [
     "Sinkhorn",
     "Solution",
     "Wasserstein",
+    "distance",
     "resolve_metric",
     "solve",
 ]

@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint bench setup clean help
+.PHONY: run test test-all lint results bench setup clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
 
-run: setup  ## Solve the shipped example and draw its pictures into out/
-	$(BIN)/odrpo solve examples/machine_repair.json --figures out
+run: setup  ## Train on three of the paper's tasks, two minutes; curves go into out/
+	$(BIN)/python examples/tour.py
 
 test: setup  ## Run the tests, but for the slow ones
 	$(BIN)/python -m pytest -n 2 -m "not slow"
@@ -23,6 +23,9 @@ lint: setup  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+results: setup  ## Learning results of every task, ten seeds, into results/ (an hour; goes on)
+	$(BIN)/python benchmarks/learning.py
 
 bench: setup  ## Time the solvers beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py

@@ -45,14 +45,16 @@ THROUGHPUT: dict[str, Any] = {
     "policy_rate": 3e-3,
     "critic_rate": 3e-3,
     "radius": 0.02,
+    "hidden": (32, 32),
 }
 THROUGHPUT_METRIC = "kl"
-# The same amount of work for rejax, whose defaults are 64 steps, 16 minibatches and 8 epochs.
+# The same for rejax, whose defaults are 64 steps, 16 minibatches, 8 epochs and layers of 64.
 SAME_WORK: dict[str, Any] = {
     "num_steps": THROUGHPUT["num_steps"],
     "num_minibatches": THROUGHPUT["num_envs"] * THROUGHPUT["num_steps"] // THROUGHPUT["minibatch"],
     "num_epochs": THROUGHPUT["policy_epochs"],
     "learning_rate": THROUGHPUT["policy_rate"],
+    "agent_kwargs": {"hidden_layer_sizes": THROUGHPUT["hidden"], "activation": "tanh"},
 }
 SB3_ENVS = 8
 SB3_ONE_THREAD = {"num_envs": SB3_ENVS, "threads": 1}
@@ -292,12 +294,12 @@ def report(setting: dict[str, Any], results: Results, rows: list[Row], missing: 
         f"{who}: " + ", ".join(f"{name} {number}" for name, number in what.items())
         for who, what in setting["versions"].items()
     )
-    settings = ", ".join(f"{name} {value:g}" for name, value in THROUGHPUT.items())
+    settings = ", ".join(f"{name} {value}" for name, value in THROUGHPUT.items())
     how = (
         f"Median of {setting['rounds']} rounds, a fresh process each. SB3 PPO: MlpPolicy, "
         f"{SB3_ENVS} envs, its defaults; one thread of torch, or all where that is faster. "
         f"rejax PPO: {THROUGHPUT['num_envs']} envs, its defaults, no evaluation while timed; same "
-        "work: our steps, minibatches, epochs and learning rate. "
+        "work: our steps, minibatches, epochs, rate and layers. "
         f"Throughput setting ({THROUGHPUT_METRIC}): {settings}."
     )
     checks = (

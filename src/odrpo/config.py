@@ -46,7 +46,7 @@ class Config:
     )
 
     discount: float = setting(
-        0.99,
+        0.995,
         "What a reward is worth one step later (gamma).",
         static=False,
     )
@@ -126,7 +126,7 @@ class Config:
     )
 
     smoothing: float = setting(
-        0.0,
+        0.01,
         "Share of the uniform policy in the target of the projection, so that no action dies out.",
         static=False,
     )
@@ -137,7 +137,7 @@ class Config:
         static=False,
     )
     policy_epochs: int = setting(
-        10,
+        5,
         "Passes over each batch for the policy network.",
     )
     critic_rate: float = setting(
@@ -146,7 +146,7 @@ class Config:
         static=False,
     )
     critic_epochs: int = setting(
-        10,
+        3,
         "Passes over the last batches for the critic network.",
     )
     critic_window: int = setting(
@@ -158,7 +158,7 @@ class Config:
         "Samples in each gradient step.",
     )
     final_fraction: float = setting(
-        1.0,
+        0.1,
         "Radius and the networks' learning rates fall linearly to this fraction of themselves.",
         static=False,
     )
@@ -168,11 +168,11 @@ class Config:
     )
 
     num_envs: int = setting(
-        4,
+        16,
         "Environments side by side.",
     )
     num_steps: int = setting(
-        64,
+        128,
         "Steps in each environment between updates; with complete_episodes the most of an episode.",
     )
     complete_episodes: bool = setting(

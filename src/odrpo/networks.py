@@ -1,10 +1,12 @@
 """Multilayer perceptrons and their training: the only file that knows layers."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from odrpo.envs.env import Array
@@ -18,10 +20,13 @@ adam = optax.flatten(optax.scale_by_adam(eps=1e-5))
 def init_layers(key: jax.Array, sizes: tuple[int, ...], last_scale: float) -> Layers:
     """Normal weights (in, out) of variance 2/in, the last ones times `last_scale`; no biases."""
     scales = [2**0.5] * (len(sizes) - 2) + [last_scale]
-    keys = jax.random.split(key, len(scales))
+    shapes = list(itertools.pairwise(sizes))
+    counts = [rows * columns for rows, columns in shapes]
+    # One draw for all: each call of a generator takes as long to compile as a layer.
+    draws = jnp.split(jax.random.normal(key, (sum(counts),)), np.cumsum(counts)[:-1])
     return [
-        (scale * jax.random.normal(k, (rows, columns)) / rows**0.5, jnp.zeros(columns))
-        for k, scale, rows, columns in zip(keys, scales, sizes[:-1], sizes[1:], strict=True)
+        (scale / shape[0] ** 0.5 * draw.reshape(shape), jnp.zeros(shape[1]))
+        for scale, shape, draw in zip(scales, shapes, draws, strict=True)
     ]
 
 
@@ -50,7 +55,7 @@ def fit(
 
     # Shuffled once, begun anew elsewhere in each epoch: sorting is slow on a CPU.
     order_key, start_key = jax.random.split(key)
-    order = jax.random.permutation(order_key, size)
+    order = permutation(order_key, size)
     start = jax.random.randint(start_key, (epochs, 1), 0, size)
     places = (start + jnp.arange(count * minibatch)[None, :]) % size
 
@@ -64,3 +69,13 @@ def fit(
     batches = order[places].reshape(-1, minibatch)
     (params, optimiser), _ = jax.lax.scan(step, (params, optimiser), batches)
     return params, optimiser
+
+
+def permutation(key: jax.Array, size: int) -> Array:
+    """The numbers below `size` in random order; several times faster here than JAX's own.
+
+    Random bits are sorted with the number in the lowest ones, so that one array is sorted, not two.
+    """
+    digits = max(1, (size - 1).bit_length())
+    high = jax.random.bits(key, (size,)) >> digits << digits
+    return jnp.sort(high | jnp.arange(size, dtype=jnp.uint32)) & (2**digits - 1)

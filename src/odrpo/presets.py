@@ -32,28 +32,44 @@ class Task:
     """The same as `tuned` without a model of the environment, for finite states."""
 
 
-FINITE: Settings = {
-    "policy": "table",
-    "critic": "model",
-    "initial_weight": 0.5,
-    "optimism": 2.0,
-    "discount": 0.99,
-    "radius": 0.1,
-    "trace": 0.0,
-    "num_envs": 8,
+FINITE: dict[str, Settings] = {
+    "all": {
+        "policy": "table",
+        "critic": "model",
+        "smoothing": 0.0,
+        "final_fraction": 1.0,
+        "initial_weight": 0.5,
+        "optimism": 2.0,
+        "discount": 0.99,
+        "radius": 0.1,
+        "trace": 0.0,
+        "num_envs": 8,
+        "num_steps": 64,
+    }
 }
 """For finite states without a preset."""
 
-VECTOR: Settings = {}
-"""For all else: the defaults of Config."""
+VECTOR: dict[str, Settings] = {"kl": {"radius": 0.01}, "wasserstein": {"radius": 0.03}}
+"""For all else: the defaults of Config, and a radius."""
 
-MODEL: Settings = {"policy": "table", "critic": "model", "discount": 0.9, "trace": 0.0}
-TD: Settings = {
+TABLE: Settings = {
     "policy": "table",
-    "critic": "table",
-    "critic_rate": 0.5,
+    "smoothing": 0.0,
+    "final_fraction": 1.0,
     "discount": 0.9,
     "trace": 0.0,
+    "num_envs": 4,
+    "num_steps": 64,
+}
+MODEL: Settings = TABLE | {"critic": "model"}
+TD: Settings = TABLE | {"critic": "table", "critic_rate": 0.5}
+SMALL: Settings = {
+    "discount": 0.99,
+    "num_envs": 4,
+    "num_steps": 64,
+    "hidden": (32, 32),
+    "policy_rate": 5e-3,
+    "critic_rate": 5e-3,
 }
 PAPER: Settings = {
     "complete_episodes": True,
@@ -64,6 +80,9 @@ PAPER: Settings = {
     "beta": "hold",
     "projection": "squared_error",
     "critic_rate": 1e-2,
+    "critic_window": 1,
+    "smoothing": 0.0,
+    "final_fraction": 1.0,
 }
 PAPER_TABLE: Settings = PAPER | {"policy": "table", "critic": "table", "discount": 0.9}
 PAPER_NETWORK: Settings = PAPER | {"discount": 0.95, "hidden": (64, 64), "num_steps": 500}
@@ -72,7 +91,7 @@ TAXI = Task(
     "Taxi-v4",
     timesteps=300_000,
     tuned={"all": MODEL | {"initial_value": 20.0, "radius": 0.1, "num_envs": 8}},
-    model_free={"all": TD, "kl": {"radius": 0.02}, "wasserstein": {"radius": 0.02}},
+    model_free={"all": TD, "kl": {"radius": 0.02}, "wasserstein": {"radius": 0.005}},
     paper=PAPER_TABLE | {"num_envs": 60, "num_steps": 200},
     returns={"kl": -16, "wasserstein": -75, "trpo": -201, "ppo": -343, "a2c": -304},
     optimum=7.93,
@@ -109,8 +128,8 @@ CARTPOLE = Task(
     timesteps=100_000,
     episodes=200,
     tuned={
-        "all": {"final_fraction": 0.1, "horizon": 80_000},
-        "kl": {"radius": 0.01},
+        "all": SMALL | {"smoothing": 0.02, "final_fraction": 0.1, "horizon": 80_000},
+        "kl": {"radius": 0.015, "critic_epochs": 2},
         "wasserstein": {"radius": 0.03},
     },
     paper=PAPER_NETWORK | {"num_envs": 2, "policy_rate": 1e-2, "critic_rate": 1e-2},
@@ -123,9 +142,9 @@ ACROBOT = Task(
     timesteps=325_000,
     episodes=650,
     tuned={
-        "all": {"trace": 0.8, "final_fraction": 0.1, "horizon": 80_000},
+        "all": SMALL | {"smoothing": 0.0, "trace": 0.8, "final_fraction": 0.05, "horizon": 60_000},
         "kl": {"radius": 0.015},
-        "wasserstein": {"radius": 0.03},
+        "wasserstein": {"radius": 0.035, "num_steps": 32},
     },
     paper=PAPER_NETWORK | {"num_envs": 3, "policy_rate": 5e-3, "critic_rate": 5e-3},
     returns={"kl": -97, "wasserstein": -153, "trpo": -143, "ppo": -85, "a2c": -452},
@@ -155,7 +174,7 @@ def settings_for(
             )
         return task.paper, task.max_steps
     if task is None or preset == "default":
-        return (FINITE if finite else VECTOR), None
+        return of_metric(FINITE if finite else VECTOR, metric), None
     return of_metric(task.tuned, metric), task.max_steps
 
 

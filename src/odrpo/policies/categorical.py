@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array
-from odrpo.networks import Layers, adam, apply_layers, fit, init_layers
+from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, permutation
 from odrpo.policies.support import Support
 
 
@@ -63,7 +63,7 @@ class CategoricalPolicy:
         data = (support.observation, target, weights)
         size = target.shape[0]
         if self.subset is not None and self.subset < size:
-            rows = jax.random.permutation(subset_key, size)[: self.subset]
+            rows = permutation(subset_key, size)[: self.subset]
             data = jax.tree.map(lambda x: x[rows], data)
 
         def loss(layers: Layers, data: tuple) -> Array:

@@ -1,0 +1,127 @@
+"""`odrpo train`, `resume` and `evaluate` for real, and what they refuse."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import odrpo
+from odrpo import cli
+
+FAST = ("--num-envs", "4", "--num-steps", "16", "--episodes", "5")
+
+
+def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["odrpo", *map(str, arguments)])
+    monkeypatch.setenv("COLUMNS", "120")
+    cli.main()
+
+
+def timesteps(folder: Path) -> list[float]:
+    with (folder / "progress.csv").open(newline="") as file:
+        return [float(row["timesteps"]) for row in csv.DictReader(file)]
+
+
+def test_train_resume_evaluate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    folder = tmp_path / "run"
+    flags = ("--metric", "wasserstein", "--radius", "0.04", "--run-dir", folder, *FAST)
+    run(monkeypatch, "train", "CliffWalking-v1", "--timesteps", 2048, *flags)
+    printed = capsys.readouterr().out
+    assert "CliffWalking-v1, Wasserstein: 2,048 steps a seed" in printed
+    assert "-13.00 +- 0.00" in printed
+    config = json.loads((folder / "config.json").read_text())["config"]
+    assert config["radius"] == 0.04
+    assert config["num_steps"] == 16
+    names = {path.name for path in folder.iterdir()}
+    assert {"config.json", "progress.csv", "model.odrpo", "curve.png"} <= names
+    assert any(name.startswith("events.out.tfevents") for name in names)
+
+    run(monkeypatch, "resume", folder, "--timesteps", 256, "--episodes", 5)
+    assert timesteps(folder) == list(range(64, 2304 + 1, 64))
+
+    capsys.readouterr()
+    run(monkeypatch, "evaluate", folder / "model.odrpo", "--episodes", 7)
+    assert "mean -13.00 +- 0.00 over 7 episodes" in capsys.readouterr().out
+
+
+def test_seeds_train_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    flags = ("--seed", 5, "--seeds", 2, "--run-dir", tmp_path / "run", *FAST)
+    run(monkeypatch, "train", "CliffWalking-v1", "--timesteps", 512, "--max-steps", 50, *flags)
+    assert (tmp_path / "run" / "curve.png").exists()
+    for seed in (5, 6):
+        model = odrpo.ODRPO.load(tmp_path / "run" / f"seed_{seed}" / "model.odrpo")
+        assert (model.seed, model.max_steps, model.num_timesteps) == (seed, 50, 512)
+    run(monkeypatch, "resume", tmp_path / "run", "--timesteps", 64, "--episodes", 2)
+    assert timesteps(tmp_path / "run" / "seed_6")[-1] == 576
+
+
+def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    odrpo.ODRPO("CartPole-v1", num_envs=4, num_steps=16).save(tmp_path / "model.odrpo")
+    video = tmp_path / "fall.gif"
+    run(monkeypatch, "evaluate", tmp_path / "model.odrpo", "--episodes", 1, "--video", video)
+    from PIL import Image
+
+    with Image.open(video) as image:
+        assert 5 < image.n_frames < 510
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "Nowhere-v0"], "env: Environment `Nowhere` doesn't exist"),
+        (["train", "Pendulum-v1"], "odrpo trains on Discrete actions"),
+        (["train", "CartPole-v1", "--radius", "-1"], "radius: -1.0; use a finite number"),
+        (["train", "CartPole-v1", "--seeds", "0"], "seeds: 0; use a whole number > 0"),
+        (["train", "FrozenLake-v1", "--preset", "paper"], "the paper has no settings for"),
+        (["resume", "empty"], "no model.odrpo in it"),
+        (["evaluate", "empty"], "there is no such file"),
+        (["evaluate", "x.odrpo", "--video", "x.mp4"], "use a name that ends in .gif"),
+    ],
+)
+def test_what_can_be_mended_is_said_in_a_line(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit) as error:
+        run(monkeypatch, *arguments)
+    assert error.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_folder_with_a_run_is_not_overwritten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    model = odrpo.ODRPO("CliffWalking-v1", num_envs=4, num_steps=16)
+    model.learn(64, run_dir=tmp_path)
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "train", "CliffWalking-v1", "--run-dir", tmp_path)
+    assert "holds a run; go on with" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "resume", tmp_path)
+    assert "the run is finished at 64 timesteps" in " ".join(capsys.readouterr().err.split())
+    states = np.arange(48)
+    loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo")
+    np.testing.assert_array_equal(loaded.probabilities(states), model.probabilities(states))
+
+
+def test_help_tells_of_every_setting(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "train", "--help")
+    shown = capsys.readouterr().out
+    for name in odrpo.Config.__dataclass_fields__:
+        assert f"--{name.replace('_', '-')}" in shown

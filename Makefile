@@ -3,9 +3,11 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
+PEERS := .peers
+PEER_PIP := -m pip install -qq --disable-pip-version-check
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint results bench setup clean help
+.PHONY: run test test-all lint results bench peers setup clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,8 +29,22 @@ lint: setup  ## Check style and types
 results: setup  ## Learning results of every task, ten seeds, into results/ (an hour; goes on)
 	$(BIN)/python benchmarks/learning.py
 
-bench: setup  ## Time the solvers beside their peers, into results/benchmarks/
+bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py
+	$(BIN)/python benchmarks/training.py
+
+peers: $(PEERS)/sb3/installed $(PEERS)/rejax/installed  ## Make the peers' environments (torch)
+
+$(PEERS)/sb3/installed:
+	@$(PYTHON) -m venv $(PEERS)/sb3
+	@$(PEERS)/sb3/bin/python $(PEER_PIP) torch==2.13.0
+	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2
+	@touch $@
+
+$(PEERS)/rejax/installed:
+	@$(PYTHON) -m venv $(PEERS)/rejax
+	@$(PEERS)/rejax/bin/python $(PEER_PIP) rejax==0.1.3 gymnax==0.0.9 jax==0.10.2
+	@touch $@
 
 setup: $(STAMP)  ## Make .venv with everything installed
 
@@ -40,5 +56,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 clean:  ## Remove .venv, caches and pictures
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(PEERS) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -42,9 +42,12 @@ THROUGHPUT: dict[str, Any] = {
     "minibatch": 512,
     "policy_epochs": 2,
     "critic_epochs": 2,
-    "policy_rate": 3e-3,
-    "critic_rate": 3e-3,
+    "critic_window": 1,
+    "policy_rate": 8e-3,
+    "critic_rate": 8e-3,
     "radius": 0.02,
+    "final_fraction": 0.1,
+    "horizon": 200_000,
     "hidden": (32, 32),
 }
 THROUGHPUT_METRIC = "kl"

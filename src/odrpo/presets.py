@@ -99,7 +99,10 @@ TAXI = Task(
 NCHAIN = Task(
     "NChain-v0",
     timesteps=600_000,
-    tuned={"all": MODEL | {"radius": 0.02}},
+    tuned={
+        "all": MODEL
+        | {"initial_value": 100.0, "initial_weight": 1.0, "optimism": 2.0, "radius": 0.02}
+    },
     model_free={
         "all": TD | {"critic_rate": 0.1, "initial_value": 100.0},
         "kl": {"radius": 0.01},
@@ -129,7 +132,7 @@ CARTPOLE = Task(
     episodes=200,
     tuned={
         "all": SMALL | {"smoothing": 0.02, "final_fraction": 0.1, "horizon": 80_000},
-        "kl": {"radius": 0.015, "critic_epochs": 2},
+        "kl": {"radius": 0.015},
         "wasserstein": {"radius": 0.03},
     },
     paper=PAPER_NETWORK | {"num_envs": 2, "policy_rate": 1e-2, "critic_rate": 1e-2},
@@ -143,8 +146,8 @@ ACROBOT = Task(
     episodes=650,
     tuned={
         "all": SMALL | {"smoothing": 0.0, "trace": 0.8, "final_fraction": 0.05, "horizon": 60_000},
-        "kl": {"radius": 0.015},
-        "wasserstein": {"radius": 0.035, "num_steps": 32},
+        "kl": {"radius": 0.015, "hidden": (64, 64)},
+        "wasserstein": {"radius": 0.035, "num_steps": 32, "trace": 0.65},
     },
     paper=PAPER_NETWORK | {"num_envs": 3, "policy_rate": 5e-3, "critic_rate": 5e-3},
     returns={"kl": -97, "wasserstein": -153, "trpo": -143, "ppo": -85, "a2c": -452},

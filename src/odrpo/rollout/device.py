@@ -38,11 +38,15 @@ def collect(
     `act` maps a key and observations (B, ...) to actions (B,).
     """
     count = walkers.time.shape[0]
+    act_key, step_key, reset_key = jax.random.split(key, 3)
+    # What may begin anew is drawn beforehand and at once: within the loop it would take longer.
+    fresh = jax.vmap(lambda key: start(env, key, count))(jax.random.split(reset_key, steps))
+    keys = jax.random.split(act_key, steps), jax.random.split(step_key, (steps, count))
 
-    def step(walkers: Walkers, key: jax.Array) -> tuple[Walkers, Batch]:
-        act_key, step_key, reset_key = jax.random.split(key, 3)
+    def step(walkers: Walkers, row: tuple) -> tuple[Walkers, Batch]:
+        fresh, (act_key, step_keys) = row
         action = act(act_key, walkers.observation)
-        taken = jax.vmap(env.step)(jax.random.split(step_key, count), walkers.state, action)
+        taken = jax.vmap(env.step)(step_keys, walkers.state, action)
         reward = taken.reward.astype(jnp.float32)
         episode_return = walkers.episode_return + reward
         batch = Batch(
@@ -56,7 +60,6 @@ def collect(
             episode_return=episode_return,
             valid=jnp.ones(count, bool),
         )
-        fresh = start(env, reset_key, count)
         going_on = Walkers(taken.state, taken.observation, walkers.time + 1, episode_return)
 
         def choose(new: Array, old: Array) -> Array:
@@ -65,7 +68,7 @@ def collect(
 
         return jax.tree.map(choose, fresh, going_on), batch
 
-    return jax.lax.scan(step, walkers, jax.random.split(key, steps))
+    return jax.lax.scan(step, walkers, (fresh, keys))
 
 
 def collect_episodes(

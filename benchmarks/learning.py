@@ -5,17 +5,21 @@ makes the table from the records that there are.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import tyro
 
+from odrpo.curves import plot_curves
 from odrpo.experiments import Record, read_records, run_task, write_record
 from odrpo.presets import TASKS
 
 FOLDER = Path(__file__).parent.parent / "results" / "learning"
 METRICS = ("kl", "wasserstein")
+LONGER = {"CartPole-v1": 100_000}
+"""Timesteps beyond a budget of episodes: the same settings, and what the final policy is worth."""
 WITHOUT_PRESET = {
     "FrozenLake-v1": 500_000,
     "FrozenLake8x8-v1": 500_000,
@@ -50,21 +54,51 @@ def main(options: Options) -> None:
             continue
         began = time.perf_counter()
         evaluated = 1000 if env == "Taxi-v4" else 100
-        record, _ = run_task(
-            env, metric, seeds, kind, WITHOUT_PRESET.get(env), evaluation_episodes=evaluated
+        preset, timesteps = (
+            ("tuned", LONGER[env]) if kind == "longer" else (kind, WITHOUT_PRESET.get(env))
         )
+        record, _ = run_task(env, metric, seeds, preset, timesteps, evaluation_episodes=evaluated)
+        record = replace(record, kind=kind)
         write_record(record, options.folder)
         print(f"{name}: {summary(record)}  ({time.perf_counter() - began:.0f} s)", flush=True)
     text = table(read_records(options.folder))
-    (options.folder.with_suffix(".md")).write_text(text)
+    options.folder.with_suffix(".md").write_text(text)
+    draw(read_records(options.folder), options.folder.with_suffix(".png"))
     print(text)
+
+
+def draw(records: list[Record], path: Path) -> None:
+    """The learning curves of the paper's tasks, every seed, beside what the paper reports."""
+    figure, row = plt.subplots(1, len(TASKS), figsize=(4.6 * len(TASKS), 4), layout="constrained")
+    for axes, (env, task) in zip(row, TASKS.items(), strict=True):
+        runs = {
+            f"ODRPO-{record.metric}": [
+                (np.array(seed.curve)[:, 0], np.array(seed.curve)[:, 1]) for seed in record.seeds
+            ]
+            for record in records
+            if (record.env, record.kind) == (env, "tuned")
+        }
+        best = max(task.returns["kl"], task.returns["wasserstein"])
+        lines = {"paper's best ODRPO": best}
+        if task.optimum is not None:
+            lines["optimum"] = task.optimum
+        plot_curves(axes, runs, env, lines)
+        if env == "Taxi-v4":
+            axes.set_xlim(0, 60_000)
+            axes.set_ylim(-400, 30)
+        if env == "CliffWalking-v1":
+            axes.set_xlim(0, 8_000)
+            axes.set_ylim(-300, 5)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
 
 
 def jobs() -> list[tuple[str, str, str]]:
     """Every environment, kind and metric."""
     found = []
     for env, task in TASKS.items():
-        kinds = ["tuned", "paper", *(["model-free"] if task.model_free else [])]
+        kinds = ["tuned", *(["longer"] if env in LONGER else [])]
+        kinds += [*(["model-free"] if task.model_free else []), "paper"]
         found += [(env, kind, metric) for kind in kinds for metric in METRICS]
     return found + [(env, "default", metric) for env in WITHOUT_PRESET for metric in METRICS]
 
@@ -119,7 +153,7 @@ def row(record: Record) -> str:
     finals = [seed.final_return for seed in record.seeds]
     greedy = [seed.greedy_return for seed in record.seeds]
     cells = [
-        record.kind + (" (model-based)" if record.config["critic"] == "model" else ""),
+        described(record),
         record.metric,
         f"**{np.mean(finals):.4g}**",
         listed(finals),
@@ -132,6 +166,13 @@ def row(record: Record) -> str:
     if delivered:
         cells[5] += f"; delivered {100 * min(delivered):.4g} % or more"
     return "| " + " | ".join(cells) + " |"
+
+
+def described(record: Record) -> str:
+    """Which settings, and whether they use a model."""
+    if record.kind == "longer":
+        return f"tuned, {record.timesteps:,} steps"
+    return record.kind + (" (model-based)" if record.config["critic"] == "model" else "")
 
 
 def listed(values: list[float]) -> str:

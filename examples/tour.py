@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from odrpo.curves import draw_curves
+from odrpo.curves import draw_curves, smoothed
 from odrpo.experiments import run_task
 from odrpo.presets import TASKS
 
@@ -48,7 +48,7 @@ for env, count in SEEDS.items():
             f"{time.perf_counter() - began:.0f}",
             end_section=metric == "wasserstein",
         )
-        curves[name] = [model.records.episodes for model in models]
+        curves[name] = [smoothed(model.records.episodes) for model in models]
     lines = {"optimum": task.optimum or 0.0} | {
         f"paper, {NAMES[metric]}": task.returns[metric] for metric in NAMES
     }

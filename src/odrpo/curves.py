@@ -15,14 +15,16 @@ from odrpo.records import WINDOW, Episode
 COLOURS = ("#00798c", "#d1495b", "#edae49", "#66a182", "#2e4057")
 POINTS = 300
 
-Runs = Mapping[str, Sequence[Sequence[Episode]]]
-"""By label, the episodes of each seed."""
+Curve = tuple[np.ndarray, np.ndarray]
+"""Timesteps and returns."""
+Runs = Mapping[str, Sequence[Curve]]
+"""By label, the curve of each seed."""
 
 
 def draw_curves(
     runs: Runs, path: Path, title: str, references: Mapping[str, float] | None = None
 ) -> None:
-    """Draw mean returns of the last 20 episodes against timesteps into a file."""
+    """Draw returns against timesteps into a file."""
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
     plot_curves(axes, runs, title, references)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +37,7 @@ def plot_curves(
 ) -> None:
     """The same onto axes; references are lines across, such as an optimum."""
     for (label, seeds), colour in zip(runs.items(), COLOURS, strict=False):
-        curves = [curve for curve in map(smoothed, seeds) if len(curve[0])]
+        curves = [curve for curve in seeds if len(curve[0])]
         for timesteps, returns in curves:
             axes.plot(timesteps, returns, color=colour, lw=0.7, alpha=0.4)
         if len(curves) > 1:
@@ -54,7 +56,7 @@ def plot_curves(
         axes.legend(frameon=False)
 
 
-def smoothed(episodes: Sequence[Episode]) -> tuple[np.ndarray, np.ndarray]:
+def smoothed(episodes: Sequence[Episode]) -> Curve:
     """Timesteps and mean returns of the last 20 episodes (fewer at the beginning)."""
     timesteps = np.array([episode.timesteps for episode in episodes], float)
     total = np.cumsum([0.0, *(episode.episode_return for episode in episodes)])

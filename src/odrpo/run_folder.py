@@ -53,14 +53,14 @@ class RunFolder(Callback):
 
     def on_training_end(self) -> None:
         """Save the model and draw the curve."""
-        from odrpo.curves import draw_curves  # matplotlib is slow to import
+        from odrpo.curves import draw_curves, smoothed  # matplotlib is slow to import
 
         self._save()
         self.progress.close()
         self.episodes.close()
         self.events.close()
         episodes = read_episodes(self.folder / "episodes.csv")
-        draw_curves({"": [episodes]}, self.folder / "curve.png", self.model.env_id or "")
+        draw_curves({"": [smoothed(episodes)]}, self.folder / "curve.png", self.model.env_id or "")
 
     def _save(self) -> None:
         # The logs first: a model must never be ahead of them.

@@ -124,10 +124,11 @@ def _train(models: list[ODRPO], timesteps: int, folder: Path, episodes: int) -> 
         console.print(f"stopped; `odrpo resume {escape(str(folder))}` goes on")
         raise SystemExit(130) from None
     if len(models) > 1:
-        from odrpo.curves import draw_curves  # matplotlib is slow to import
+        from odrpo.curves import draw_curves, smoothed  # matplotlib is slow to import
 
-        logs = [read_episodes(folder / f"seed_{model.seed}" / "episodes.csv") for model in models]
-        draw_curves({"": logs}, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
+        files = [folder / f"seed_{model.seed}" / "episodes.csv" for model in models]
+        curves = [smoothed(read_episodes(file)) for file in files]
+        draw_curves({"": curves}, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
     seconds = time.perf_counter() - began
     rate = (sum(model.num_timesteps for model in models) - before) / seconds
     console.print(_summary(models, episodes, seconds, rate))

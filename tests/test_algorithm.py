@@ -96,7 +96,9 @@ def test_visits_count_as_the_setting_says() -> None:
 
     def entropy_and_radius(visitation: str) -> tuple[float, float]:
         settings: dict[str, Any] = {"policy": "table", "critic": "table", "discount": 0.5}
-        config = odrpo.Config.create(visitation=visitation, radius=0.1, **settings)
+        config = odrpo.Config.create(
+            visitation=visitation, radius=0.1, complete_episodes=True, **settings
+        )
         learner = algorithm.init(config, sizes, None, key).learner
         # At state 0 the policy is uniform, at state 1 it is certain: the entropy tells the weights.
         learner = learner._replace(policy=jnp.array([[0.5, 0.5], [1.0, 0.0]]))
@@ -110,10 +112,11 @@ def test_visits_count_as_the_setting_says() -> None:
 
 
 def test_nothing_is_compiled_twice() -> None:
-    for env in ("CartPole-v1", "CliffWalking-v1"):
-        odrpo.ODRPO(env, **SMALL).learn(3 * 64)
+    shape = {"num_envs": 4, "num_steps": 16}
+    for env, settings in (("CartPole-v1", SMALL), ("CliffWalking-v1", shape)):
+        odrpo.ODRPO(env, **settings).learn(3 * 64)
         before = compiled_update._cache_size()
-        odrpo.ODRPO(env, seed=1, radius=0.02, discount=0.95, **SMALL).learn(3 * 64)
+        odrpo.ODRPO(env, seed=1, radius=0.02, discount=0.95, **settings).learn(3 * 64)
         assert compiled_update._cache_size() == before
     models = [odrpo.ODRPO("CartPole-v1", seed=seed, **SMALL) for seed in range(2)]
     odrpo.train(models, 3 * 64)
@@ -122,15 +125,37 @@ def test_nothing_is_compiled_twice() -> None:
     assert compiled_updates._cache_size() == before
 
 
-def test_forbidden_actions_are_never_taken_nor_moved_to() -> None:
-    batch_mask = np.array([True, False, True])
-    config = odrpo.Config.create(policy="table", critic="table", radius=1.0)
-    sizes = algorithm.Sizes(1, 1, 3)
+@pytest.mark.parametrize("critic", ["table", "model"])
+def test_forbidden_actions_are_never_taken_nor_moved_to(critic: str) -> None:
+    """At state 0 only actions 0 and 2 are allowed; state 1 is never visited."""
+    settings: dict[str, Any] = {"policy": "table", "critic": critic, "initial_value": 9.0}
+    config = odrpo.Config.create(radius=0.1, num_envs=1, num_steps=8, **settings)
+    sizes = algorithm.Sizes(2, 2, 3)
     learner = algorithm.init(config, sizes, None, jax.random.key(0)).learner
-    mask = np.broadcast_to(batch_mask, (64, 3))
-    keys = jax.random.key(1)
-    actions = algorithm.act(config, sizes, learner, keys, np.zeros(64, np.int32), mask)
-    assert set(np.asarray(actions)) == {0, 2}
+    mask = np.broadcast_to(np.array([True, False, True]), (64, 3))
+    places = np.zeros(64, np.int32)
+    actions = np.asarray(algorithm.act(config, sizes, learner, jax.random.key(1), places, mask))
+    assert set(actions) == {0, 2}
+
+    row = (8, 1)
+    batch = Batch(
+        observation=np.zeros(row, np.int32),
+        action=actions[:8].reshape(row),
+        reward=np.where(actions[:8] == 2, 1.0, 0.0).astype(np.float32).reshape(row),
+        next_observation=np.zeros(row, np.int32),
+        terminated=np.ones(row, bool),
+        truncated=np.zeros(row, bool),
+        time=np.zeros(row, np.int32),
+        episode_return=np.zeros(row, np.float32),
+        valid=np.ones(row, bool),
+        mask=mask[:8, None],
+        next_mask=mask[:8, None],
+    )
+    learner, _ = algorithm.improve(config, sizes, learner, batch, jax.random.key(2), jnp.zeros(()))
+    policy = np.asarray(learner.policy)
+    assert policy[0, 1] < 1e-7
+    assert policy[0, 2] > 0.5
+    np.testing.assert_allclose(policy[1], 1 / 3, rtol=1e-6)
 
 
 def test_explained_variance() -> None:

@@ -67,12 +67,12 @@ def test_stop_on_reward() -> None:
     assert all(row["return"] < -14 or row["episodes"] < 20 for row in model.records.updates[:-1])
 
 
+@pytest.mark.filterwarnings("ignore:.*did not end:RuntimeWarning")
 def test_evaluation_keeps_the_best(tmp_path: Path) -> None:
     best = tmp_path / "best.odrpo"
     watch = EvaluateEvery("CliffWalking-v1", 1024, episodes=1, best_model=best, stop_at=-13)
     model = cliff()
-    with pytest.warns(RuntimeWarning, match="did not end"):
-        model.learn(30_000, callback=watch)
+    model.learn(30_000, callback=watch)
     assert watch.best == -13
     assert watch.results[-1] == (model.num_timesteps, -13)
     assert [steps for steps, _ in watch.results] == list(range(1024, model.num_timesteps + 1, 1024))
@@ -122,9 +122,9 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(
         cliff().learn(2048, callback=pull, run_dir=killed)
     left = tmp_path / "left"
     with (left / "progress.csv").open("a") as file:
-        file.write("1024,77,half a ro")
+        file.write("1088,77,half a ro")
     model = odrpo.ODRPO.load(left / "model.odrpo")
-    assert model.num_timesteps == 960
+    assert model.num_timesteps == 1024
     assert model.target == 2048
     model.learn(model.target - model.num_timesteps, run_dir=left)
     for name in ("progress.csv", "episodes.csv"):
@@ -141,6 +141,12 @@ def test_several_seeds_have_folders_of_their_own(tmp_path: Path) -> None:
         loaded = odrpo.ODRPO.load(tmp_path / f"seed_{model.seed}" / "model.odrpo")
         states = np.arange(48)
         np.testing.assert_array_equal(loaded.probabilities(states), model.probabilities(states))
+
+
+def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
+    cliff().learn(64, run_dir=tmp_path)
+    with pytest.raises(ValueError, match="holds another run"):
+        cliff(seed=1).learn(64, run_dir=tmp_path)
 
 
 def test_the_progress_bar_shows_steps_and_return(capfd: pytest.CaptureFixture) -> None:

@@ -57,9 +57,12 @@ def test_learning_goes_on_after_loading(tmp_path: Path) -> None:
     assert_same(loaded.learn(128), small().learn(256))
 
 
-@pytest.mark.parametrize("env", ["CartPole-v1", "CliffWalking-v1"])
-def test_a_loaded_model_predicts_the_same(env: str, tmp_path: Path) -> None:
-    model = small(env, metric="wasserstein", normalise_observations=True).learn(256)
+@pytest.mark.parametrize(
+    ("env", "settings"),
+    [("CartPole-v1", SMALL | {"normalise_observations": True}), ("CliffWalking-v1", {})],
+)
+def test_a_loaded_model_predicts_the_same(env: str, settings: dict, tmp_path: Path) -> None:
+    model = odrpo.ODRPO(env, "wasserstein", **settings).learn(256)
     model.save(tmp_path / "model.odrpo")
     loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo")
     space = model.observation_space
@@ -116,7 +119,7 @@ def test_predict_honours_masks() -> None:
 
 
 def test_draws_follow_the_policy() -> None:
-    model = small("CliffWalking-v1")
+    model = odrpo.ODRPO("CliffWalking-v1")
     actions, _ = model.predict(np.full(4000, 36))
     np.testing.assert_allclose(np.bincount(actions) / 4000, 0.25, atol=0.03)
 
@@ -138,6 +141,15 @@ def test_draws_follow_the_policy() -> None:
         ({"policy": "table"}, 'critic: "network"; policy="table" goes with'),
         ({"preset": "best"}, "preset: 'best'; use \"tuned\""),
         ({"metric": "tv"}, "metric: 'tv' is not known"),
+        (
+            {"metric": odrpo.Wasserstein(np.ones((3, 3)))},
+            r"cost: shape \(3, 3\), expected \(2, 2\)",
+        ),
+        ({"metric": odrpo.Wasserstein(-np.ones((2, 2)))}, "is no cost"),
+        ({"n_step": 3}, "n_step: it does nothing with returns='lambda'; leave it out"),
+        ({"optimism": 1.0}, "optimism: it does nothing with critic='network'"),
+        ({"visitation": "unnormalised"}, "use complete_episodes=True"),
+        ({"seed": 0.5}, "seed: 0.5; use a whole number"),
     ],
 )
 def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:
@@ -199,7 +211,7 @@ class Spoiled(gymnasium.Env):
 
 
 def test_a_reward_that_is_no_number_stops_the_run_and_loses_nothing() -> None:
-    model = small(Spoiled(), num_envs=1, num_steps=64)
+    model = small(Spoiled(), num_envs=1, num_steps=64, preset="default")
     with pytest.raises(ValueError, match="env: it paid a reward of nan"):
         model.learn(1000)
     assert model.num_timesteps == 64
@@ -213,7 +225,35 @@ def test_an_update_that_diverges_is_not_taken() -> None:
     assert np.isfinite(model.probabilities(np.zeros(4))).all()
 
 
+def test_models_that_train_together_differ_in_their_seeds_alone() -> None:
+    with pytest.raises(ValueError, match="two of them have the same seed"):
+        odrpo.train([small(), small()], 64)
+    with pytest.raises(ValueError, match="they differ in more than their seeds"):
+        odrpo.train([small(seed=0), small(seed=1, radius=0.5)], 64)
+    with pytest.raises(ValueError, match="models: none"):
+        odrpo.train([], 64)
+
+
+def test_a_file_can_not_have_a_module_imported(tmp_path: Path) -> None:
+    model = small()
+    model.env_id = "evil_module:CartPole-v1"
+    model.save(tmp_path / "model.odrpo")
+    loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo")
+    assert loaded.env is None
+    assert loaded.predict(np.zeros(4), deterministic=True)[0] in (0, 1)
+
+
+def test_evaluating_on_the_environment_of_the_training_does_not_spoil_it() -> None:
+    env = gymnasium.make("CartPole-v1")
+    model = small(env, num_envs=1, num_steps=64).learn(64)
+    odrpo.evaluate(model, env, episodes=2)
+    assert model.learn(64).num_timesteps == 128
+    assert (model.walkers.time <= 64).all()  # type: ignore[union-attr]
+    numbered = [episode.length for episode in model.records.episodes]
+    assert sum(numbered) <= 128
+
+
 def test_single_env_keeps_the_size_of_a_batch() -> None:
     model = odrpo.ODRPO(gymnasium.make("CartPole-v1"))
     assert model.config.num_envs == 1
-    assert model.config.num_steps == 4 * 64
+    assert model.config.num_steps == odrpo.Config().num_envs * odrpo.Config().num_steps

@@ -11,10 +11,10 @@ from odrpo import algorithm
 from tests import probes
 
 TABLE = {"policy": "table", "critic": "table", "critic_rate": 0.2}
-MODEL = {"policy": "table", "critic": "model"}
+MODEL = {"policy": "table", "critic": "model", "initial_weight": 0.0, "optimism": 0.0}
 NETWORK = {"policy": "network", "critic": "network", "hidden": (16,), "critic_rate": 1e-2}
 COMMON = {"preset": "default", "radius": 0.05, "discount": 0.9, "num_envs": 8, "num_steps": 8}
-COMMON |= {"smoothing": 0.0, "final_fraction": 1.0, "initial_weight": 0.0, "optimism": 0.0}
+COMMON |= {"smoothing": 0.0, "final_fraction": 1.0}
 
 
 def learned(env: odrpo.FiniteMDP, metric: str = "kl", updates: int = 60, **settings: Any) -> Any:

@@ -12,7 +12,7 @@ from odrpo.config import Config
 from odrpo.critics import Critic, ModelCritic, NetworkCritic, Samples, TableCritic
 from odrpo.envs.env import Array, Env
 from odrpo.observations import Normaliser
-from odrpo.policies import CategoricalPolicy, Policy, TabularPolicy
+from odrpo.policies import CategoricalPolicy, Policy, Support, TabularPolicy
 from odrpo.rollout import Batch, device
 from odrpo.rollout.host import HostWalkers
 from odrpo.trust_region import Problem, Solution
@@ -36,8 +36,10 @@ class Learner(NamedTuple):
     normaliser: Normaliser
     updates: Array
     """How many there have been."""
+    betas: Array
+    """How many updates solved for a beta above zero, where it is held later on."""
     mean_beta: Array
-    """Over the updates that solved for it."""
+    """Their mean."""
 
 
 class State(NamedTuple):
@@ -119,6 +121,7 @@ def init(config: Config, sizes: Sizes, env: Env | None, key: jax.Array) -> State
         policy_of(config, sizes).init(policy_key),
         critic_of(config, sizes).init(critic_key),
         Normaliser.init(sizes.features),
+        jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
         jnp.zeros(()),
     )
@@ -225,24 +228,26 @@ def improve(
     )
 
     support = policy.support(seen)
-    allowed = (
-        None if flat.mask is None else support.total((~flat.mask & flat.valid[:, None]) * 1) == 0
-    )
+    allowed = None if flat.mask is None else allowed_at(support, flat.mask, flat.valid)
     old = masked(policy.probabilities(learner.policy, support.observation), allowed)
     q = critic.values(critic_params, support.observation, old)
     advantages = on_support(config, support, q, old, samples)
 
     # Solve.
-    visits = valid
+    visits = jnp.where(jnp.sum(valid) > 0, valid, 1)  # a batch may hold nothing but resets
     if config.visitation != "undiscounted":
-        visits = visits * config.discount ** flat.time.astype(jnp.float32)
+        # Counted from the earliest visit, lest all of them vanish late in an episode.
+        time = flat.time.astype(jnp.float32)
+        earliest = jnp.min(jnp.where(flat.valid, time, jnp.inf), initial=jnp.inf)
+        base = earliest if config.visitation == "discounted" else 0
+        visits = visits * config.discount ** jnp.maximum(time - base, 0)
     mass = jnp.asarray(1.0)
     if config.visitation == "unnormalised":
         mass = jnp.sum(visits) / jnp.maximum(jnp.sum(valid * (flat.time == 0)), 1)
     radius = config.radius * fade
     problem = Problem.create(advantages, old, radius / mass, support.total(visits), allowed)
     solution, learner = solve(config, problem, learner, beta_key)
-    if config.critic == "table":
+    if config.critic == "table" or allowed is not None:
         # Nothing new is known where nobody was; what is old would be acted upon again and again.
         visited = (problem.weights > 0)[:, None]
         solution = replace(solution, policy=jnp.where(visited, solution.policy, old))
@@ -283,24 +288,34 @@ def solve(
 ) -> tuple[Solution, Learner]:
     """The exact step, or the one at a beta that was held."""
     updates = learner.updates + 1
+    learner = learner._replace(updates=updates)
     if config.beta == "exact":
-        return config.metric.solve(problem), learner._replace(updates=updates)
+        return config.metric.solve(problem), learner
 
-    def exact() -> tuple[Solution, Array]:
+    def exact() -> tuple[Solution, Array, Array]:
         solution = config.metric.solve(problem)
-        share = 1 / updates.astype(jnp.float32)
-        return solution, learner.mean_beta + share * (solution.beta - learner.mean_beta)
+        # Where nothing is to be gained yet beta is zero, which is no price to hold on to.
+        count = learner.betas + (solution.beta > 0).astype(jnp.int32)
+        share = 1 / jnp.maximum(count, 1).astype(jnp.float32)
+        mean = learner.mean_beta + share * (solution.beta - learner.mean_beta)
+        return solution, count, jnp.where(solution.beta > 0, mean, learner.mean_beta)
 
-    def held() -> tuple[Solution, Array]:
+    def held() -> tuple[Solution, Array, Array]:
         beta = learner.mean_beta
         if config.beta == "hold":
             beta = beta * jnp.exp(config.beta_noise * jax.random.normal(key))
         else:
             beta = beta * jnp.sqrt(config.beta_solves / updates.astype(jnp.float32))
-        return config.metric.step(problem, beta), learner.mean_beta
+        return config.metric.step(problem, beta), learner.betas, learner.mean_beta
 
-    solution, mean_beta = jax.lax.cond(updates <= config.beta_solves, exact, held)
-    return solution, learner._replace(updates=updates, mean_beta=mean_beta)
+    solution, count, mean = jax.lax.cond(learner.betas < config.beta_solves, exact, held)
+    return solution, learner._replace(betas=count, mean_beta=mean)
+
+
+def allowed_at(support: Support, mask: Array, valid: Array) -> Array:
+    """Where an action was ever allowed at a state of the support, or nothing is known, (S, A)."""
+    seen = valid[:, None].astype(jnp.int32)
+    return (support.total(mask.astype(jnp.int32) * seen) > 0) | (support.total(seen) == 0)
 
 
 def masked(policy: Array, mask: Array | None) -> Array:

@@ -72,7 +72,10 @@ class EvaluateEvery(Callback):
         seed: int = 0,
         deterministic: bool = True,
     ) -> None:
-        """Say where and how often; `stop_at` ends the training at that mean return."""
+        """Say where and how often; `stop_at` ends the training at that mean return.
+
+        With several seeds put `{seed}` into the path of the best model.
+        """
         self.env, self.every, self.episodes = env, _positive("timesteps", timesteps), episodes
         self.best_model, self.stop_at = best_model, stop_at
         self.seed, self.deterministic = seed, deterministic
@@ -82,7 +85,7 @@ class EvaluateEvery(Callback):
 
     def on_training_start(self) -> None:
         """The first evaluation comes after so many timesteps from here."""
-        self.next = max(self.next, self.model.num_timesteps + self.every)
+        self.next = self.next or self.model.num_timesteps + self.every
 
     def on_update(self, row: Row) -> bool | None:
         """Evaluate where it is time to."""
@@ -95,7 +98,7 @@ class EvaluateEvery(Callback):
         if mean > self.best:
             self.best = mean
             if self.best_model is not None:
-                self.model.save(self.best_model)
+                self.model.save(_filled(self.best_model, self.model))
         return None if self.stop_at is None else mean < self.stop_at
 
 
@@ -103,19 +106,19 @@ class CheckpointEvery(Callback):
     """Save the model every so many timesteps; a file is replaced in one go, never half written."""
 
     def __init__(self, path: str | Path, timesteps: int) -> None:
-        """Say where; `{timesteps}` in the path keeps one file for each."""
+        """Say where; `{timesteps}` and `{seed}` in the path keep one file for each."""
         self.path, self.every = str(path), _positive("timesteps", timesteps)
         self.next = 0
 
     def on_training_start(self) -> None:
         """The first comes after so many timesteps from here."""
-        self.next = max(self.next, self.model.num_timesteps + self.every)
+        self.next = self.next or self.model.num_timesteps + self.every
 
     def on_update(self, row: Row) -> bool | None:
         """Save where it is time to."""
         if self.model.num_timesteps >= self.next:
             self.next += self.every
-            self.model.save(self.path.replace("{timesteps}", str(self.model.num_timesteps)))
+            self.model.save(_filled(self.path, self.model))
         return None
 
 
@@ -136,6 +139,11 @@ def as_list(callback: Callbacks) -> list[Callback]:
         f"callback: {callback!r}; use a function of (model, row), an odrpo.callbacks.Callback, "
         "or a list of these"
     )
+
+
+def _filled(path: str | Path, model: "ODRPO") -> Path:
+    text = str(path).replace("{timesteps}", str(model.num_timesteps))
+    return Path(text.replace("{seed}", str(model.seed)))
 
 
 def _positive(name: str, value: int) -> int:

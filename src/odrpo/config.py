@@ -8,7 +8,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import jax
 import numpy as np
 
-from odrpo.trust_region import KL, METRICS, Metric
+from odrpo.trust_region import KL, METRICS, Metric, resolve_metric
+from odrpo.trust_region.checks import check_shapes, check_values
 
 
 def setting(default: Any, meaning: str, static: bool = True) -> Any:
@@ -194,6 +195,10 @@ class Config:
             )
         if config.policy == "table" and config.critic == "network":
             raise ValueError('critic: "network"; policy="table" goes with "table" or "model"')
+        if config.visitation == "unnormalised" and not config.complete_episodes:
+            raise ValueError(
+                'visitation: "unnormalised" counts whole episodes; use complete_episodes=True'
+            )
         if config.critic == "model" and config.advantages != "critic":
             raise ValueError(
                 f'advantages: "{config.advantages}"; critic="model" gives those of every action, '
@@ -201,8 +206,14 @@ class Config:
             )
         return config
 
-    def check_states(self, states: int | None, actions: int) -> None:
-        """Refuse tables for what has no finite states, or too many."""
+    def check_spaces(self, states: int | None, actions: int) -> None:
+        """Refuse tables for what has no finite states or too many, and costs of another size."""
+        row = np.full((1, actions), 1 / actions)
+        parts = {f.name: getattr(self.metric, f.name) for f in fields(self.metric)}  # type: ignore[arg-type]
+        arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
+        arrays |= {"advantages": row, "policy": row, "radius": np.zeros(())}
+        check_shapes(arrays)
+        check_values(arrays)
         if self.policy == "table" and states is None:
             raise ValueError(
                 'policy: "table" needs Discrete observations; use policy="network" and '
@@ -274,6 +285,44 @@ def check_names(settings: dict[str, Any]) -> None:
             raise ValueError(f"{name}: there is no such setting; {remedy}")
 
 
+# What a setting is of use with: the values of another one.
+Needs = list[tuple[str, tuple[str, ...]]]
+OF_A_NETWORK: Needs = [("policy", ("network",))]
+NEEDS: dict[str, Needs] = {
+    "beta_solves": [("beta", ("hold", "decay"))],
+    "beta_noise": [("beta", ("hold",))],
+    "returns": [("critic", ("table", "network"))],
+    "trace": [("critic", ("table", "network")), ("returns", ("lambda",))],
+    "n_step": [("critic", ("table", "network")), ("returns", ("n_step",))],
+    "correction_limit": [("advantages", ("doubly_robust",))],
+    "initial_value": [("critic", ("table", "model"))],
+    "initial_weight": [("critic", ("model",))],
+    "optimism": [("critic", ("model",))],
+    "critic_rate": [("critic", ("table", "network"))],
+    "hidden": OF_A_NETWORK,
+    "normalise_observations": OF_A_NETWORK,
+    "projection": OF_A_NETWORK,
+    "projection_states": OF_A_NETWORK,
+    "policy_rate": OF_A_NETWORK,
+    "policy_epochs": OF_A_NETWORK,
+    "critic_epochs": OF_A_NETWORK,
+    "critic_window": OF_A_NETWORK,
+    "minibatch": OF_A_NETWORK,
+}
+
+
+def check_useful(settings: dict[str, Any], config: Config) -> None:
+    """Refuse a setting that would do nothing beside the others."""
+    for name in settings:
+        for other, values in NEEDS.get(name, []):
+            if getattr(config, other) not in values:
+                needed = " or ".join(f'"{value}"' for value in values)
+                raise ValueError(
+                    f"{name}: it does nothing with {other}={getattr(config, other)!r}; "
+                    f"leave it out, or use {other}={needed}"
+                )
+
+
 def _checked(name: str, value: Any) -> Any:
     """The value in its right type, or a ValueError that says what would be right."""
     kind = HINTS[name]
@@ -283,7 +332,7 @@ def _checked(name: str, value: Any) -> Any:
             raise ValueError(f"{name}: {value!r}; use one of {choices}")
         return value
     if name == "metric":
-        return value
+        return resolve_metric(value)
     if name == "hidden":
         sizes = tuple(value) if isinstance(value, list | tuple) else ()
         if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):

@@ -47,6 +47,10 @@ def evaluate(
         if ours:
             model.check_spaces(resolved)
         returns, unfinished = _on_host(model, resolved, episodes, seed, deterministic, limit)
+        if ours and _share(resolved, model.env):
+            model.walkers = None  # its environments stand elsewhere now: training begins anew
+        if isinstance(env, str):
+            resolved.close()
     else:
         model.check_spaces(resolved)
         returns, unfinished = _on_device(
@@ -133,6 +137,12 @@ def _on_host(
         if late.any():  # one environment of several can't be told to begin anew
             walkers.reset()
     return np.concatenate([np.asarray(part) for part in returns]), unfinished
+
+
+def _share(one: Any, other: Any) -> bool:
+    """Whether two vector environments are the same, or step the same ones."""
+    mine, its = (getattr(env, "envs", [env]) for env in (one, other))
+    return any(a is b for a in mine for b in its)
 
 
 def choose(policy: np.ndarray, deterministic: bool, chooser: np.random.Generator) -> np.ndarray:

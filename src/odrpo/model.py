@@ -1,6 +1,7 @@
 """ODRPO, the face that users see: learn, predict, save, load."""
 
 import dataclasses
+import operator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm, checkpoint
 from odrpo.callbacks import Callbacks
-from odrpo.config import Config, check_names
+from odrpo.config import Config, check_names, check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
 from odrpo.evaluation import choose
 from odrpo.presets import PresetName, settings_for
 from odrpo.records import Episode, Records
+from odrpo.rollout import device
 from odrpo.rollout.host import HostWalkers
 from odrpo.training import train
 from odrpo.trust_region import METRICS, Metric, resolve_metric
@@ -56,17 +58,24 @@ class ODRPO:
         name = next(name for name, kind in METRICS.items() if isinstance(chosen, kind))
         check_names(settings)
         self.env_id = env if isinstance(env, str) else None
-        self.backend, self.seed = backend, seed
+        self.backend, self.seed = backend, _whole("seed", seed)
         sample = make(env, 1, backend, max_steps)
         self.observation_space, self.action_space = spaces_of(sample)
+        if isinstance(env, str) and isinstance(sample, VectorEnv):
+            sample.close()
         finite = spaces.state_count(self.observation_space) is not None
         preferred, limit = settings_for(self.env_id, name, finite, preset)
-        self.max_steps = limit if max_steps is None else max_steps
+        self.max_steps = limit if max_steps is None else _whole("max_steps", max_steps)
         self.config = Config.create(metric=chosen, **(preferred | settings))
-        self._set_env(env, settings)
+        check_useful(settings, self.config)
+        self._describe()
+        self._source: Any = env
+        self._set_env(settings)
         self.records = Records()
         self.target = 0
-        self.state = self._init()
+        device_env = None if isinstance(self.env, VectorEnv) else self.env
+        key = jax.random.key(self.seed)
+        self.state = compiled_init(self.config, self.sizes, device_env, key)
 
     def learn(
         self,
@@ -161,11 +170,15 @@ class ODRPO:
             "observation_space": spaces.to_json(self.observation_space),
             "action_space": spaces.to_json(self.action_space),
             "timesteps": self.num_timesteps,
+            "updates": self.records.update_count,
             "target": self.target,
             "episodes": self.records.episode_count,
             "recent_episodes": self.records.recent,
         }
-        checkpoint.write(Path(path), checkpoint.flatten(self.state), header)
+        arrays = checkpoint.flatten(self.state)
+        if self.state.walkers is None:  # of a file whose environment was not needed yet
+            arrays |= self._walker_arrays
+        checkpoint.write(Path(path), arrays, header)
 
     @classmethod
     def load(cls, path: str | Path, env: Any = None) -> "ODRPO":
@@ -177,66 +190,107 @@ class ODRPO:
         """
         arrays, header = checkpoint.read(Path(path))
         model: ODRPO = object.__new__(cls)
-        model.env_id, model.backend = header["env"], header["backend"]
-        model.max_steps, model.seed = header["max_steps"], header["seed"]
-        model.config = Config.from_json(header["config"])
-        model.observation_space = spaces.from_json(header["observation_space"])
-        model.action_space = spaces.from_json(header["action_space"])
-        recent = [Episode(*episode) for episode in header["recent_episodes"]]
-        model.records = Records(header["timesteps"], [], recent, header["episodes"] - len(recent))
-        model.target = header["target"]
-        model._set_env(header["env"] if env is None else env, {})
-        template = jax.eval_shape(model._init)
         try:
-            if not any(name.startswith(".walkers") for name in arrays):
-                template = template._replace(walkers=None)
-            model.state = checkpoint.restore(template, arrays)
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+            model._read(arrays, header)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ValueError(
+                f"{path}: this is no odrpo model, or it is damaged ({what})"
+            ) from error
+        if env is None and model.env_id is not None and ":" in model.env_id:
+            # Gymnasium would import the module before the colon: a file must not decide on that.
+            model._source = None
+        elif env is not None:
+            model._source = env
+            model._set_env({})
         return model
+
+    def _read(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
+        """Take over what a file says; its environment is made when it is needed."""
+        self.env_id, self.backend = header["env"], header["backend"]
+        self.max_steps, self.seed = header["max_steps"], _whole("seed", header["seed"])
+        self.config = Config.from_json(header["config"])
+        self.observation_space = spaces.from_json(header["observation_space"])
+        self.action_space = spaces.from_json(header["action_space"])
+        self._describe()
+        recent = [Episode(*episode) for episode in header["recent_episodes"]]
+        self.records = Records(
+            timesteps=_whole("timesteps", header["timesteps"]),
+            episodes=recent,
+            earlier_episodes=_whole("episodes", header["episodes"]) - len(recent),
+            update_count=_whole("updates", header["updates"]),
+        )
+        self.target = _whole("target", header["target"])
+        template = jax.eval_shape(
+            lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)
+        )
+        self.state = checkpoint.restore(template, arrays)
+        self._walker_arrays = {k: v for k, v in arrays.items() if k.startswith(".walkers")}
+        self._source = self.env_id
+
+    @property
+    def env(self) -> Any:
+        """Where it learns; None if a file names no environment."""
+        if self._env is None and self._source is not None:
+            self._set_env({})
+        return self._env
 
     def check_spaces(self, env: Any) -> None:
         """Refuse an environment that this policy was not made for."""
         for mine, its in zip(
             (self.observation_space, self.action_space), spaces_of(env), strict=True
         ):
-            if mine.shape != its.shape or getattr(mine, "n", None) != getattr(its, "n", None):
+            if spaces.to_json(mine) != spaces.to_json(its):
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
-    def _set_env(self, env: Any, settings: dict[str, Any]) -> None:
-        self.env = (
-            None if env is None else make(env, self.config.num_envs, self.backend, self.max_steps)
-        )
-        self.walkers: HostWalkers | None = None
-        self._chooser = np.random.default_rng(self.seed)
+    def _describe(self) -> None:
         self.sizes = algorithm.Sizes(
             spaces.state_count(self.observation_space),
             spaces.feature_count(self.observation_space),
             spaces.action_count(self.action_space),
         )
-        self.config.check_states(self.sizes.states, self.sizes.actions)
-        if self.env is None:
-            return
-        self.check_spaces(self.env)
-        if isinstance(self.env, VectorEnv) and self.env.num_envs != self.config.num_envs:
-            count = self.env.num_envs
+        self.config.check_spaces(self.sizes.states, self.sizes.actions)
+        self.walkers: HostWalkers | None = None
+        self._env: Any = None
+        self._walker_arrays = dict[str, np.ndarray]()
+        self._chooser = np.random.default_rng(self.seed)
+
+    def _set_env(self, settings: dict[str, Any]) -> None:
+        env = make(self._source, self.config.num_envs, self.backend, self.max_steps)
+        self.check_spaces(env)
+        self._env = env
+        config = self.config
+        if isinstance(env, VectorEnv) and env.num_envs != config.num_envs:
             if "num_envs" in settings:
                 raise ValueError(
-                    f"num_envs: {settings['num_envs']}, but env has {count}; leave it out"
+                    f"num_envs: {settings['num_envs']}, but env has {env.num_envs}; leave it out"
                 )
-            config = self.config
             steps = config.num_steps
             if "num_steps" not in settings and not config.complete_episodes:
-                steps = max(1, config.num_envs * steps // count)  # the same size of batch
-            self.config = dataclasses.replace(config, num_envs=count, num_steps=steps)
+                steps = max(1, config.num_envs * steps // env.num_envs)  # the same size of batch
+            self.config = dataclasses.replace(config, num_envs=env.num_envs, num_steps=steps)
+        elif not isinstance(env, VectorEnv) and hasattr(self, "_state"):
+            self._continue_walkers(env)
 
-    def _init(self) -> algorithm.State:
-        env = None if isinstance(self.env, VectorEnv) else self.env
-        return compiled_init(self.config, self.sizes, env, jax.random.key(self.seed))
+    def _continue_walkers(self, env: Any) -> None:
+        """Environments on the device go on where the file has them, or begin."""
+        key = jax.random.fold_in(jax.random.key(self.seed), self.num_timesteps)
+        walkers = device.start(env, key, self.config.num_envs)
+        if self._walker_arrays:
+            template = algorithm.State(None, walkers, None)  # type: ignore[arg-type]
+            walkers = checkpoint.restore(template, self._walker_arrays).walkers
+        self.state = self.state._replace(walkers=walkers)
 
 
 compiled_init = jax.jit(algorithm.init, static_argnames="sizes")
 compiled_probabilities = jax.jit(algorithm.probabilities, static_argnames="sizes")
+
+
+def _whole(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name}: {value!r}; use a whole number") from None
 
 
 def spaces_of(env: Any) -> tuple[Any, Any]:

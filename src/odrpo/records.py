@@ -8,6 +8,10 @@ import numpy as np
 from odrpo.algorithm import Info
 from odrpo.rollout import Batch
 
+MOST_UPDATES = 20_000
+MOST_EPISODES = 200_000
+"""So many, and up to as many again, are kept in memory; the files of a run hold more."""
+
 WINDOW = 20
 """The returns that are reported are means over so many episodes, as in the paper."""
 
@@ -43,7 +47,9 @@ class Records:
     updates: list[dict[str, float]] = field(default_factory=list)
     episodes: list[Episode] = field(default_factory=list)
     earlier_episodes: int = 0
-    """How many more there were before the run was loaded from a file."""
+    """How many more there were that are no longer kept."""
+    update_count: int = 0
+    """All updates since the beginning."""
 
     @property
     def episode_count(self) -> int:
@@ -78,10 +84,19 @@ class Records:
             "seconds": seconds,
         }
         self.updates.append(row)
+        self.update_count += 1
+        if len(self.updates) >= 2 * MOST_UPDATES:
+            del self.updates[:-MOST_UPDATES]
+        if len(self.episodes) >= 2 * MOST_EPISODES:
+            self.earlier_episodes += len(self.episodes) - MOST_EPISODES
+            del self.episodes[:-MOST_EPISODES]
         return row
 
     def final_return(self, episodes: int | None = None, timesteps: int | None = None) -> float:
-        """The mean over the last tenth of the episodes within a budget, as the paper reports it."""
+        """The mean over the last tenth of the episodes within a budget, as the paper reports it.
+
+        Of a model that was loaded, of the episodes since then.
+        """
         kept = self.episodes[:episodes]
         if timesteps is not None:
             kept = [episode for episode in kept if episode.timesteps <= timesteps]

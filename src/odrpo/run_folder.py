@@ -27,27 +27,42 @@ class RunFolder(Callback):
         """Open the files; what was logged after the last save of the model is cut off."""
         from tensorboardX import SummaryWriter
 
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.prepare()
         model = self.model
+        self.progress = _Table(self.folder / "progress.csv", model.num_timesteps)
+        self.episodes = _Table(self.folder / "episodes.csv", model.num_timesteps)
+        self.logged = model.records.episode_count
+        self.events = SummaryWriter(str(self.folder), purge_step=model.num_timesteps + 1)
+        self.saved = time.monotonic()
+
+    def prepare(self) -> None:
+        """Write what is known before the first step, so that a run can be resumed from there."""
+        model = self.model
+        if model.num_timesteps == 0 and (self.folder / "progress.csv").exists():
+            raise ValueError(
+                f"run_dir: {self.folder} holds another run; go on with ODRPO.load of its "
+                "model.odrpo, or use another folder"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
         described = {"env": model.env_id, "max_steps": model.max_steps, "seed": model.seed}
         described |= {"backend": model.backend, "timesteps": model.target}
         text = json.dumps(described | {"config": model.config.to_json()}, indent=2)
         (self.folder / "config.json").write_text(text + "\n")
-        self.progress = _Table(self.folder / "progress.csv", model.num_timesteps)
-        self.episodes = _Table(self.folder / "episodes.csv", model.num_timesteps)
-        self.logged = len(model.records.episodes)
-        self.events = SummaryWriter(str(self.folder), purge_step=model.num_timesteps + 1)
-        self.saved = time.monotonic()
+        model.save(self.folder / "model.odrpo")
 
     def on_update(self, row: Row) -> None:
-        """Log it."""
-        self.progress.add(row)
-        for episode in self.model.records.episodes[self.logged :]:
-            self.episodes.add(episode._asdict())
-        self.logged = len(self.model.records.episodes)
-        for name, value in row.items():
-            if name != "timesteps" and math.isfinite(value):
-                self.events.add_scalar(name, value, int(row["timesteps"]))
+        """Log it; of very many updates and episodes fewer and fewer, so that files stay small."""
+        records = self.model.records
+        if records.update_count % _stride(records.update_count, 10_000) == 0:
+            self.progress.add(row)
+            for name, value in row.items():
+                if name != "timesteps" and math.isfinite(value):
+                    self.events.add_scalar(name, value, int(row["timesteps"]))
+        new = records.episode_count - self.logged
+        for number, episode in enumerate(records.episodes[-new:] if new else [], self.logged + 1):
+            if number % _stride(number, 100_000) == 0:
+                self.episodes.add(episode._asdict())
+        self.logged = records.episode_count
         if time.monotonic() - self.saved > SECONDS_BETWEEN_SAVES:
             self._save()
 
@@ -88,10 +103,14 @@ class _Table:
         if path.exists():
             with path.open(newline="") as file:
                 kept = [row for row in csv.DictReader(file) if _is_known(row, timesteps)]
-        self.file = path.open("w", newline="")
+        # Never a moment without what is known: a new file takes the place of the old one.
+        partial = path.with_suffix(".partial")
+        self.file = partial.open("w", newline="")
         self.writer: csv.DictWriter | None = None
         for row in kept:
             self.add(row)
+        self.file.flush()
+        partial.replace(path)
 
     def add(self, row: dict[str, Any]) -> None:
         if self.writer is None:
@@ -104,6 +123,14 @@ class _Table:
 
     def close(self) -> None:
         self.file.close()
+
+
+def _stride(number: int, dense: int) -> int:
+    """1 up to `dense`, then 10, then 100 from ten times as many on, and so forth."""
+    stride = 1
+    while number > dense * stride:
+        stride *= 10
+    return stride
 
 
 def _is_known(row: dict[str, Any], timesteps: int) -> bool:

@@ -1,5 +1,6 @@
 """The loop around the updates: one model, or several in one program."""
 
+import contextlib
 import copy
 import functools
 import time
@@ -28,19 +29,26 @@ def train(
     callback: Callbacks = None,
     progress_bar: bool | None = None,
     run_dir: str | Path | None = None,
+    unfinished: bool = False,
 ) -> None:
     """Train each model for so many more timesteps; see `ODRPO.learn`.
 
-    Several models must differ in nothing but their seeds; those on the device run as one program.
+    Several models may differ in nothing but their seeds; those on the device run as one program.
+    With `unfinished` they first make up for what an earlier call was stopped before.
     """
+    _check_alike(models)
     if not (isinstance(total_timesteps, int | np.integer) and total_timesteps >= 0):
         raise ValueError(f"total_timesteps: {total_timesteps!r}; use a whole number >= 0")
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
         # Counted from what was asked for, not from where the last update ended: two calls make one.
-        model.target = min(model.target, model.num_timesteps) + int(total_timesteps)
+        begun = model.target if unfinished else min(model.target, model.num_timesteps)
+        model.target = begun + int(total_timesteps)
     hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
+    if run_dir is not None:
+        for own in hooks:
+            own[0].prepare()  # type: ignore[attr-defined]
     if len(models) == 1 or isinstance(models[0].env, VectorEnv):
         for model, own in zip(models, hooks, strict=True):
             _run(_Alone(model), [model], [own], progress_bar)
@@ -48,16 +56,28 @@ def train(
         _run(_Together(models), models, hooks, progress_bar)
 
 
+def _check_alike(models: Sequence["ODRPO"]) -> None:
+    if not models:
+        raise ValueError("models: none; pass at least one")
+    if len({model.seed for model in models}) < len(models):
+        raise ValueError("models: two of them have the same seed")
+    first = models[0]
+    for model in models[1:]:
+        described = (model.config.to_json(), model.sizes, model.env_id, model.max_steps)
+        if described != (first.config.to_json(), first.sizes, first.env_id, first.max_steps):
+            raise ValueError("models: they differ in more than their seeds; train them one by one")
+
+
 class _Alone:
     """One model, on the device or on the host."""
 
     def __init__(self, model: "ODRPO") -> None:
         self.model = model
-        if isinstance(model.env, VectorEnv) and model.walkers is None:
-            model.walkers = HostWalkers(model.env, model.seed)
 
     def update(self) -> list[tuple[Any, Played, algorithm.Info]]:
         model = self.model
+        if isinstance(model.env, VectorEnv) and model.walkers is None:
+            model.walkers = HostWalkers(model.env, model.seed + model.num_timesteps)
         progress = np.float32(model.num_timesteps / model.config.horizon)
         if model.walkers is None:
             state, played, info = compiled_update(
@@ -116,9 +136,13 @@ def _run(
     started = time.perf_counter()
     active = [model.num_timesteps < model.target for model in models]
     every = [hook for own in hooks for hook in own]
-    for hook in every:
-        hook.on_training_start()
-    try:
+    with contextlib.ExitStack() as ending:
+        # Whatever happens, and whatever else fails then: every hook is told of the end.
+        for hook in every:
+            ending.callback(hook.on_training_end)
+        ending.callback(_settle, models)
+        for hook in every:
+            hook.on_training_start()
         with Progress(models, progress_bar) as progress:
             while any(active):
                 results = trainer.update()
@@ -126,21 +150,25 @@ def _run(
                 for k, (model, result) in enumerate(zip(models, results, strict=True)):
                     if active[k]:
                         row = _take(model, *result, seconds)
-                        going_on = [hook.on_update(row) is not False for hook in hooks[k]]
-                        active[k] = all(going_on) and model.num_timesteps < model.target
+                        said = [hook.on_update(row) for hook in hooks[k]]
+                        going_on = all(answer is None or bool(answer) for answer in said)
+                        active[k] = going_on and model.num_timesteps < model.target
                 progress.show()
-    finally:
-        for model in models:
-            model.state = model.state  # no longer a part of the others'
-        for hook in every:
-            hook.on_training_end()
+
+
+def _settle(models: Sequence["ODRPO"]) -> None:
+    """Each model has a state of its own again."""
+    for model in models:
+        model.state = model.state
 
 
 def _take(
     model: "ODRPO", state: Any, played: Played, info: algorithm.Info, seconds: float
 ) -> dict[str, float]:
     """The model after an update that went well; one that did not is refused, nothing is lost."""
-    if not all(np.isfinite([info.gap, info.projected_gain, info.entropy])):
+    if not np.isfinite(
+        [info.gap, info.projected_gain, info.projected_distance, info.entropy]
+    ).all():
         raise FloatingPointError(
             f"seed {model.seed}: the update after {model.num_timesteps} timesteps came out as NaN "
             "and was not taken; lower policy_rate and critic_rate, or scale the rewards"
@@ -153,12 +181,13 @@ def _hooks(
     model: "ODRPO", callback: Callbacks, run_dir: str | Path | None, count: int
 ) -> list[Callback]:
     # Hooks remember things: each model has its own.
-    hooks = [copy.copy(hook) if count > 1 else hook for hook in as_list(callback)]
+    hooks = [copy.deepcopy(hook) if count > 1 else hook for hook in as_list(callback)]
     if run_dir is not None:
         from odrpo.run_folder import RunFolder
 
         folder = Path(run_dir)
-        hooks = [*hooks, RunFolder(folder if count == 1 else folder / f"seed_{model.seed}")]
+        # First, so that nothing is lost where another hook fails.
+        hooks = [RunFolder(folder if count == 1 else folder / f"seed_{model.seed}"), *hooks]
     for hook in hooks:
         hook.model = model
     return hooks

@@ -25,7 +25,7 @@ def main() -> None:
         return
     try:
         app.cli(prog="odrpo", description="Exact trust-region policy optimisation.")
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, FloatingPointError) as error:
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)
         sys.exit(2)

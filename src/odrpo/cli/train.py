@@ -25,9 +25,9 @@ def _flag(name: str) -> tuple[str, Any, Any]:
     """A setting as an option: not given, it is left to the preset."""
     kind, config_field = HINTS[name], Config.__dataclass_fields__[name]
     words = "|".join(get_args(kind)) if get_origin(kind) is Literal else "NUMBER"
-    metavar = {"hidden": "NUMBER NUMBER ...", bool: "True|False"}.get(name, words)
-    if kind is bool:
-        metavar = "True|False"
+    metavar = "True|False" if kind is bool else words
+    if name == "hidden":
+        metavar = "NUMBER NUMBER ..."
     meaning = config_field.metadata["help"]
     # Python 3.11 has no way to write this union of a computed type but with |.
     return name, Annotated[kind | None, optional(metavar, meaning)], None
@@ -105,21 +105,22 @@ def resume_run(
     if not files[0].exists():
         raise ValueError(f"{folder}: no model.odrpo in it; nothing was saved yet")
     models = [ODRPO.load(file) for file in files]
-    left = max(max(model.target - model.num_timesteps, 0) for model in models)
-    if timesteps is None and left == 0:
+    if timesteps is None and all(model.num_timesteps >= model.target for model in models):
         raise ValueError(
             f"{folder}: the run is finished at {models[0].num_timesteps} timesteps; "
             "say how many more with --timesteps"
         )
-    _train(models, left + (timesteps or 0), folder, episodes)
+    _train(models, timesteps or 0, folder, episodes, unfinished=True)
 
 
-def _train(models: list[ODRPO], timesteps: int, folder: Path, episodes: int) -> None:
+def _train(
+    models: list[ODRPO], timesteps: int, folder: Path, episodes: int, unfinished: bool = False
+) -> None:
     console = Console()
     before = sum(model.num_timesteps for model in models)
     began = time.perf_counter()
     try:
-        train(models, timesteps, run_dir=folder)
+        train(models, timesteps, run_dir=folder, unfinished=unfinished)
     except KeyboardInterrupt:
         console.print(f"stopped; `odrpo resume {escape(str(folder))}` goes on")
         raise SystemExit(130) from None

@@ -70,6 +70,9 @@ class ModelCritic:
         successors = params.successors.at[(*place, samples.next_observation)].add(went_on)
         visits = params.visits.at[place].add(valid)
         reward = params.reward.at[place].add(valid * samples.reward)
+        # A float counts to 2^24 and then stands still: before that, all of a pair's counts halve.
+        keep = jnp.where(visits > 2.0**22, 0.5, 1.0)
+        successors, visits, reward = successors * keep[:, :, None], visits * keep, reward * keep
 
         table = policy(jnp.arange(self.states))
         value = jnp.sum(table * params.q, axis=1)
@@ -78,9 +81,16 @@ class ModelCritic:
         matrix = jnp.einsum("sa,sat->st", table * going_on, successors)
         constant = jnp.sum(table * immediate, axis=1)
 
+        # No policy is worth more than the best reward for ever; optimism must not feed on itself.
+        mean_reward = jnp.where(visits > 0, reward / jnp.maximum(visits, 1), 0)
+        lasting = 1 / jnp.maximum(1 - discount, 1e-3)
+        initial = 0.0 if self.initial is None else self.initial
+        most = jnp.maximum(lasting * jnp.max(mean_reward, initial=0.0), initial)
+        least = jnp.minimum(lasting * jnp.min(mean_reward, initial=0.0), initial)
+
         def sweep(state: tuple) -> tuple:
             count, value, _ = state
-            new = constant + matrix @ value
+            new = jnp.clip(constant + matrix @ value, least, most)
             return count + 1, new, jnp.max(jnp.abs(new - value))
 
         def unfinished(state: tuple) -> Array:

@@ -25,21 +25,24 @@ def make(
             of CartPole, Acrobot and all that have a table `P` run on the device.
         num_envs: How many Gymnasium environments; a vector env or a single one has its own number.
         backend: "device" or "host" where that is to be decided.
-        max_steps: A step limit, for an environment given by id or function.
+        max_steps: A step limit, for an environment of Gymnasium's given by id, itself or function.
     """
+    given = env
     if isinstance(env, str):
         found = None if backend == "host" else _device_version(env, max_steps)
         if found is None:
             return make(lambda: _made(env, max_steps), num_envs, backend)
         env = found
-    elif callable(env) and not hasattr(env, "step"):
+    elif callable(env) and (isinstance(env, type) or not hasattr(env, "step")):
         first = env()
         if isinstance(first, gymnasium.Env):
-            makers = [lambda: first, *[env] * (num_envs - 1)]
+            makers = [lambda: first, *[_another(env, first)] * (num_envs - 1)]
             return make(_side_by_side([_limited(m, max_steps) for m in makers]), num_envs, backend)
         env = first
     elif isinstance(env, gymnasium.Env):
-        return make(_side_by_side([lambda: env]), num_envs, backend)
+        return make(_side_by_side([_limited(lambda: env, max_steps)]), num_envs, backend)
+    if max_steps is not None and not isinstance(given, str):
+        raise ValueError(f"max_steps: {max_steps}; give {type(env).__name__} its limit itself")
     if not all(hasattr(env, part) for part in ("step", "reset", "observation_space")):
         raise ValueError(
             f"env: {env!r} is no environment; use an id, a Gymnasium env or vector env, "
@@ -80,6 +83,16 @@ def _made(name: str, max_steps: int | None) -> gymnasium.Env:
         return gymnasium.make(name, max_episode_steps=max_steps)
     except gymnasium.error.Error as error:
         raise ValueError(f"env: {error}") from error
+
+
+def _another(maker: Callable[[], Any], first: gymnasium.Env) -> Callable[[], gymnasium.Env]:
+    def make_one() -> gymnasium.Env:
+        env = maker()
+        if env is first:
+            raise ValueError("env: the function returns the same environment again; make a new one")
+        return env
+
+    return make_one
 
 
 def _limited(

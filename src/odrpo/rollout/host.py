@@ -19,7 +19,7 @@ class HostWalkers:
     def __init__(self, env: VectorEnv, seed: int | None = None) -> None:
         """Begin an episode in each."""
         self.env = env
-        self.mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self.actions = action_count(env.single_action_space)
         self.reset(seed)
 

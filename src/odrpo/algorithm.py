@@ -254,10 +254,12 @@ def improve(
 
     # Project.
     uniform = masked(jnp.full_like(old, 1 / sizes.actions), allowed)
+    # As the steps get smaller so must this, or in the end it would outweigh them.
+    smoothing = config.smoothing * fade
     policy_params = policy.project(
         learner.policy,
         support,
-        (1 - config.smoothing) * solution.policy + config.smoothing * uniform,
+        (1 - smoothing) * solution.policy + smoothing * uniform,
         problem.weights,
         project_key,
         config.policy_rate * fade,

@@ -160,7 +160,7 @@ class Config:
     )
     final_fraction: float = setting(
         0.1,
-        "Radius and the networks' learning rates fall linearly to this fraction of themselves.",
+        "Radius, smoothing and the networks' rates fall linearly to this fraction of themselves.",
         static=False,
     )
     horizon: int = setting(

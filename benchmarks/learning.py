@@ -18,6 +18,7 @@ from odrpo.presets import TASKS
 
 FOLDER = Path(__file__).parent.parent / "results" / "learning"
 METRICS = ("kl", "wasserstein")
+KINDS = ("tuned", "longer", "model-free", "paper", "default")
 LONGER = {"CartPole-v1": 100_000}
 """Timesteps beyond a budget of episodes: the same settings, and what the final policy is worth."""
 WITHOUT_PRESET = {
@@ -126,6 +127,7 @@ def table(records: list[Record]) -> str:
     ]
     for env in [*TASKS, *WITHOUT_PRESET]:
         own = [record for record in records if record.env == env]
+        own.sort(key=lambda record: (KINDS.index(record.kind), record.metric))
         if own:
             lines += [*section(env, own), ""]
     return "\n".join(lines)

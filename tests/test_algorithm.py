@@ -19,8 +19,17 @@ def rows(model: odrpo.ODRPO, name: str) -> np.ndarray:
     return np.array([row[name] for row in model.records.updates])
 
 
-@pytest.mark.parametrize("metric", ["kl", "wasserstein", "sinkhorn"])
-@pytest.mark.parametrize("env", ["CartPole-v1", "CliffWalking-v1"])
+@pytest.mark.parametrize(
+    ("env", "metric"),
+    [
+        ("CartPole-v1", "kl"),
+        ("CliffWalking-v1", "wasserstein"),
+        ("CliffWalking-v1", "sinkhorn"),
+        pytest.param("CartPole-v1", "wasserstein", marks=pytest.mark.slow),
+        pytest.param("CartPole-v1", "sinkhorn", marks=pytest.mark.slow),
+        pytest.param("CliffWalking-v1", "kl", marks=pytest.mark.slow),
+    ],
+)
 def test_every_update_has_a_certificate(env: str, metric: str) -> None:
     model = odrpo.ODRPO(env, metric, num_envs=4, num_steps=16).learn(20 * 64)
     gain, gap, radius = rows(model, "gain"), rows(model, "gap"), rows(model, "radius")
@@ -38,7 +47,9 @@ def test_a_table_takes_the_exact_step() -> None:
         np.testing.assert_allclose(taken, exact, rtol=1e-3, atol=1e-5 * np.abs(exact).max())
 
 
-@pytest.mark.parametrize("loss", ["cross_entropy", "squared_error"])
+@pytest.mark.parametrize(
+    "loss", ["cross_entropy", pytest.param("squared_error", marks=pytest.mark.slow)]
+)
 def test_the_projection_comes_close_to_the_exact_step(loss: str) -> None:
     settings = {"projection": loss, "policy_epochs": 200, "policy_rate": 3e-3, "smoothing": 0.0}
     model = odrpo.ODRPO("CartPole-v1", **settings).learn(5 * 256)
@@ -96,6 +107,7 @@ def test_visits_count_as_the_setting_says() -> None:
 
     def entropy_and_radius(visitation: str) -> tuple[float, float]:
         settings: dict[str, Any] = {"policy": "table", "critic": "table", "discount": 0.5}
+        settings["smoothing"] = 0.0
         config = odrpo.Config.create(
             visitation=visitation, radius=0.1, complete_episodes=True, **settings
         )

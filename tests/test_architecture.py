@@ -38,7 +38,15 @@ LAYERS = [
 def imported(path: Path) -> set[str]:
     """The top layers of odrpo that a file imports."""
     names = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    tree = ast.parse(path.read_text())
+    # What is imported for annotations alone is not there when the program runs.
+    for_types = {
+        inner
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in set(ast.walk(tree)) - for_types:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("odrpo."):
             names.add(node.module.split(".")[1])
         if isinstance(node, ast.ImportFrom) and node.module == "odrpo":

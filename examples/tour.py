@@ -15,44 +15,52 @@ from odrpo.experiments import run_task
 from odrpo.presets import TASKS
 
 SEEDS = {"CliffWalking-v1": 5, "Taxi-v4": 3, "CartPole-v1": 5}
-NAMES = {"kl": "ODRPO-KL", "wasserstein": "ODRPO-Wasserstein"}
+NAMES = {"kl": "KL", "wasserstein": "Wasserstein"}
 OUT = Path("out")
 
 console = Console()
 table = Table(
-    title="mean return over the last tenth of the training episodes, within the paper's budget",
-    caption="every seed is shown; greedy: the final policy without exploration, evaluated",
+    title="ODRPO: mean return of the last tenth of the training episodes",
+    caption="within the paper's budget; greedy: the final policy, evaluated without exploration",
 )
-for column in ("task", "budget", "", "ours", "seeds", "greedy", "paper", "optimum", "seconds"):
-    table.add_column(column)
+table.add_column("task", no_wrap=True)
+table.add_column("", no_wrap=True)
+for column in ("mean", "every seed", "greedy", "paper", "optimum"):
+    table.add_column(column, justify="right")
+
+
+def listed(values: list[float]) -> str:
+    """All of them, or one where all are the same."""
+    texts = [f"{value:.1f}" for value in values]
+    return f"all {texts[0]}" if len(set(texts)) == 1 else " ".join(texts)
+
+
+began = time.perf_counter()
 
 for env, count in SEEDS.items():
     task = TASKS[env]
     budget = f"{task.episodes} episodes" if task.episodes else f"{task.timesteps // 1000}k steps"
     curves = {}
     for metric, name in NAMES.items():
-        console.print(f"training {name} on {env}, {count} seeds, {budget} ...")
-        began = time.perf_counter()
+        console.print(f"training ODRPO with {name} on {env}, {count} seeds, {budget} ...")
         record, models = run_task(env, metric, range(count))
         finals = [seed.final_return for seed in record.seeds]
         greedy = [seed.greedy_return for seed in record.seeds]
         table.add_row(
-            env,
-            budget,
+            env if metric == "kl" else budget,
             name,
             f"[bold]{np.mean(finals):.1f}[/]",
-            " ".join(f"{value:.1f}" for value in finals),
+            listed(finals),
             f"{np.mean(greedy):.1f}",
             f"{task.returns[metric]:g}",
             f"{task.optimum:g}",
-            f"{time.perf_counter() - began:.0f}",
             end_section=metric == "wasserstein",
         )
-        curves[name] = [smoothed(model.records.episodes) for model in models]
+        curves[f"ODRPO, {name}"] = [smoothed(model.records.episodes) for model in models]
     lines = {"optimum": task.optimum or 0.0} | {
-        f"paper, {NAMES[metric]}": task.returns[metric] for metric in NAMES
+        f"paper, {name}": task.returns[metric] for metric, name in NAMES.items()
     }
     draw_curves(curves, OUT / f"{env}.png", env, lines)
 
 console.print(table)
-console.print(f"learning curves: {', '.join(str(OUT / f'{env}.png') for env in SEEDS)}")
+console.print(f"{time.perf_counter() - began:.0f} s; learning curves are in {OUT}/")

@@ -134,6 +134,7 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(
         assert mine == theirs
 
 
+@pytest.mark.slow
 def test_several_seeds_have_folders_of_their_own(tmp_path: Path) -> None:
     models = [cliff(seed=seed) for seed in (3, 5)]
     odrpo.train(models, 256, run_dir=tmp_path)

@@ -49,6 +49,7 @@ def test_train_resume_evaluate(
     assert "mean -13.00 +- 0.00 over 7 episodes" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_seeds_train_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
@@ -62,6 +63,7 @@ def test_seeds_train_together(
     assert timesteps(tmp_path / "run" / "seed_6")[-1] == 576
 
 
+@pytest.mark.slow
 def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     odrpo.ODRPO("CartPole-v1", num_envs=4, num_steps=16).save(tmp_path / "model.odrpo")

@@ -35,7 +35,7 @@ def assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
     assert one.records.recent == other.records.recent
 
 
-@pytest.mark.parametrize("make", [small, on_host])
+@pytest.mark.parametrize("make", [small, pytest.param(on_host, marks=pytest.mark.slow)])
 def test_the_same_seed_gives_the_same_run(make: Any) -> None:
     assert_same(make(seed=3).learn(300), make(seed=3).learn(300))
     other = make(seed=4).learn(300)
@@ -210,6 +210,7 @@ class Spoiled(gymnasium.Env):
         return np.zeros(2, np.float32), reward, self.steps % 10 == 0, False, {}
 
 
+@pytest.mark.slow
 def test_a_reward_that_is_no_number_stops_the_run_and_loses_nothing() -> None:
     model = small(Spoiled(), num_envs=1, num_steps=64, preset="default")
     with pytest.raises(ValueError, match="env: it paid a reward of nan"):
@@ -243,6 +244,7 @@ def test_a_file_can_not_have_a_module_imported(tmp_path: Path) -> None:
     assert loaded.predict(np.zeros(4), deterministic=True)[0] in (0, 1)
 
 
+@pytest.mark.slow
 def test_evaluating_on_the_environment_of_the_training_does_not_spoil_it() -> None:
     env = gymnasium.make("CartPole-v1")
     model = small(env, num_envs=1, num_steps=64).learn(64)

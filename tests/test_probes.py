@@ -59,9 +59,12 @@ def test_networks_learn_from_what_was_taken(advantages: str) -> None:
     assert model.probabilities(0)[1] > 0.95
 
 
-@pytest.mark.parametrize("kind", [TABLE, NETWORK], ids=["table", "network"])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(TABLE, id="table"), pytest.param(NETWORK, id="network", marks=pytest.mark.slow)],
+)
 def test_the_value_beyond_a_time_limit_counts(kind: dict) -> None:
-    settings = {"trace": 0.9} if kind is TABLE else {}
+    settings = {"trace": 0.9} if kind["policy"] == "table" else {}
     model = learned(probes.endless_reward(), updates=150, **kind, **settings)
     critic = algorithm.critic_of(model.config, model.sizes)
     x = algorithm.features(model.config, model.sizes, model.learner, np.zeros(1, int))

@@ -87,7 +87,7 @@ def distance(
     >>> import odrpo
     >>> step = odrpo.solve([[1.0, 0.0, -1.0]], [[0.2, 0.3, 0.5]], radius=0.1, metric="kl")
     >>> print(f"{odrpo.distance(step.policy, [[0.2, 0.3, 0.5]], 'wasserstein'):.4f}")
-    0.1850
+    0.1904
     """
     chosen = resolve_metric(metric)
     parts = {field.name: getattr(chosen, field.name) for field in fields(chosen)}

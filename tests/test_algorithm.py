@@ -9,6 +9,7 @@ import pytest
 
 import odrpo
 from odrpo import algorithm
+from odrpo.learner import Sizes, act
 from odrpo.rollout import Batch
 from odrpo.training import compiled_update, compiled_updates
 
@@ -102,7 +103,7 @@ def test_visits_count_as_the_setting_says() -> None:
         episode_return=zeros,
         valid=np.array([[True, True], [True, False], [True, False]]),
     )
-    sizes = algorithm.Sizes(2, 2, 2)
+    sizes = Sizes(2, 2, 2)
     key = jax.random.key(0)
 
     def entropy_and_radius(visitation: str) -> tuple[float, float]:
@@ -142,11 +143,11 @@ def test_forbidden_actions_are_never_taken_nor_moved_to(critic: str) -> None:
     """At state 0 only actions 0 and 2 are allowed; state 1 is never visited."""
     settings: dict[str, Any] = {"policy": "table", "critic": critic, "initial_value": 9.0}
     config = odrpo.Config.create(radius=0.1, num_envs=1, num_steps=8, **settings)
-    sizes = algorithm.Sizes(2, 2, 3)
+    sizes = Sizes(2, 2, 3)
     learner = algorithm.init(config, sizes, None, jax.random.key(0)).learner
     mask = np.broadcast_to(np.array([True, False, True]), (64, 3))
     places = np.zeros(64, np.int32)
-    actions = np.asarray(algorithm.act(config, sizes, learner, jax.random.key(1), places, mask))
+    actions = np.asarray(act(config, sizes, learner, jax.random.key(1), places, mask))
     assert set(actions) == {0, 2}
 
     row = (8, 1)

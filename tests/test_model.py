@@ -50,6 +50,14 @@ def test_learning_twice_is_learning_for_twice_as_long(make: Any) -> None:
     assert_same(make().learn(100).learn(100), make().learn(200))
 
 
+@pytest.mark.parametrize("make", [small, on_host])
+def test_learning_goes_on_after_a_callback_stopped_it(make: Any) -> None:
+    # On the device the next update is under way by then: it must not be taken.
+    stopped = make().learn(300, lambda model, row: row["timesteps"] < 128)
+    assert stopped.num_timesteps == 128
+    assert_same(stopped.learn(128), make().learn(256))
+
+
 def test_learning_goes_on_after_loading(tmp_path: Path) -> None:
     stopped = small().learn(128)
     stopped.save(tmp_path / "model.odrpo")
@@ -176,6 +184,14 @@ def test_estimators_that_do_not_go_together_are_refused() -> None:
 def test_wrong_observations_are_refused(observation: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         small().predict(observation)
+
+
+def test_more_states_than_a_model_has_room_for_get_a_table_by_default() -> None:
+    states = 10_001
+    following = np.stack([np.arange(states), (np.arange(states) + 1) % states], axis=1)
+    env = odrpo.FiniteMDP(following, np.zeros((states, 2)), 0, max_steps=10)
+    model = odrpo.ODRPO(env, num_envs=1, num_steps=4).learn(4)
+    assert model.config.critic == "table"
 
 
 def test_wrong_calls_are_refused() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import odrpo
-from odrpo import algorithm
+from odrpo.learner import critic_of, features
 from tests import probes
 
 TABLE = {"policy": "table", "critic": "table", "critic_rate": 0.2}
@@ -66,8 +66,8 @@ def test_networks_learn_from_what_was_taken(advantages: str) -> None:
 def test_the_value_beyond_a_time_limit_counts(kind: dict) -> None:
     settings = {"trace": 0.9} if kind["policy"] == "table" else {}
     model = learned(probes.endless_reward(), updates=150, **kind, **settings)
-    critic = algorithm.critic_of(model.config, model.sizes)
-    x = algorithm.features(model.config, model.sizes, model.learner, np.zeros(1, int))
+    critic = critic_of(model.config, model.sizes)
+    x = features(model.config, model.sizes, model.learner, np.zeros(1, int))
     policy = model.probabilities(np.zeros(1, int))
     values = np.asarray(critic.values(model.learner.critic, x, policy))
     np.testing.assert_allclose((policy * values).sum(), 10, rtol=0.05)

@@ -9,37 +9,22 @@ import numpy as np
 
 from odrpo.advantages import estimate_returns, on_support
 from odrpo.config import Config
-from odrpo.critics import Critic, ModelCritic, NetworkCritic, Samples, TableCritic
+from odrpo.critics import Samples
 from odrpo.envs.env import Array, Env
-from odrpo.observations import Normaliser
-from odrpo.policies import CategoricalPolicy, Policy, Support, TabularPolicy
+from odrpo.learner import (
+    Learner,
+    Sizes,
+    act,
+    critic_of,
+    features,
+    masked,
+    new_learner,
+    policy_of,
+)
+from odrpo.policies import Support
 from odrpo.rollout import Batch, device
 from odrpo.rollout.host import HostWalkers
 from odrpo.trust_region import Problem, Solution
-
-
-class Sizes(NamedTuple):
-    """What the algorithm must know of an environment."""
-
-    states: int | None
-    """The number of states, where an observation is the index of one."""
-    features: int
-    """The length of an observation as a network sees it."""
-    actions: int
-
-
-class Learner(NamedTuple):
-    """What is learned: parameters, and the statistics that go with them."""
-
-    policy: Any
-    critic: Any
-    normaliser: Normaliser
-    updates: Array
-    """How many there have been."""
-    betas: Array
-    """How many updates solved for a beta above zero, where it is held later on."""
-    mean_beta: Array
-    """Their mean."""
 
 
 class State(NamedTuple):
@@ -74,93 +59,11 @@ class Info(NamedTuple):
     """Share of the variance of the returns that the critic knew before it saw them."""
 
 
-def policy_of(config: Config, sizes: Sizes) -> Policy:
-    """The kind of policy that the config asks for."""
-    if config.policy == "table":
-        return TabularPolicy(sizes.states or 0, sizes.actions)
-    return CategoricalPolicy(
-        sizes.features,
-        sizes.actions,
-        config.hidden,
-        config.projection,
-        config.policy_epochs,
-        config.minibatch,
-        config.projection_states,
-    )
-
-
-def critic_of(config: Config, sizes: Sizes) -> Critic:
-    """The kind of critic that the config asks for."""
-    action_values = config.advantages in ("critic", "doubly_robust")
-    if config.critic == "model":
-        return ModelCritic(
-            sizes.states or 0,
-            sizes.actions,
-            config.initial_value,
-            config.initial_weight,
-            config.optimism,
-        )
-    if config.critic == "table":
-        return TableCritic(sizes.states or 0, sizes.actions, action_values, config.initial_value)
-    return NetworkCritic(
-        sizes.features,
-        sizes.actions,
-        action_values,
-        config.hidden,
-        config.critic_epochs,
-        config.minibatch,
-        config.num_envs * config.num_steps,
-        config.critic_window,
-    )
-
-
 def init(config: Config, sizes: Sizes, env: Env | None, key: jax.Array) -> State:
-    """A policy that has learned nothing; `env` is one on the device, or None."""
+    """The beginning of a run; `env` is one on the device, or None."""
     key, policy_key, critic_key, walker_key = jax.random.split(key, 4)
-    learner = Learner(
-        policy_of(config, sizes).init(policy_key),
-        critic_of(config, sizes).init(critic_key),
-        Normaliser.init(sizes.features),
-        jnp.zeros((), jnp.int32),
-        jnp.zeros((), jnp.int32),
-        jnp.zeros(()),
-    )
     walkers = None if env is None else device.start(env, walker_key, config.num_envs)
-    return State(learner, walkers, key)
-
-
-def features(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
-    """An observation, (..., D) or (...), as policy and critic take it: (N, features) or (N,)."""
-    if sizes.states is None:
-        observation = observation.reshape(-1, sizes.features).astype(jnp.float32)
-        if config.normalise_observations:
-            return learner.normaliser.apply(observation)
-        return observation
-    observation = observation.reshape(-1)
-    return observation if config.policy == "table" else jax.nn.one_hot(observation, sizes.states)
-
-
-def probabilities(
-    config: Config, sizes: Sizes, learner: Learner, observation: Array, mask: Array | None = None
-) -> Array:
-    """pi(.|s) at raw observations, (N, A)."""
-    x = features(config, sizes, learner, observation)
-    return masked(policy_of(config, sizes).probabilities(learner.policy, x), mask)
-
-
-def act(
-    config: Config,
-    sizes: Sizes,
-    learner: Learner,
-    key: jax.Array | tuple,
-    observation: Array,
-    mask: Array | None = None,
-) -> Array:
-    """Actions drawn from the policy, (N,); the key may come with a number to be folded in."""
-    if isinstance(key, tuple):
-        key = jax.random.fold_in(*key)
-    policy = probabilities(config, sizes, learner, observation, mask)
-    return jax.random.categorical(key, jnp.log(policy)).astype(jnp.int32)
+    return State(new_learner(config, sizes, policy_key, critic_key), walkers, key)
 
 
 def update(
@@ -318,14 +221,6 @@ def allowed_at(support: Support, mask: Array, valid: Array) -> Array:
     """Where an action was ever allowed at a state of the support, or nothing is known, (S, A)."""
     seen = valid[:, None].astype(jnp.int32)
     return (support.total(mask.astype(jnp.int32) * seen) > 0) | (support.total(seen) == 0)
-
-
-def masked(policy: Array, mask: Array | None) -> Array:
-    """The policy without the actions that are not allowed, (N, A)."""
-    if mask is None:
-        return policy
-    kept = jnp.where(mask, policy + 1e-30, 0)
-    return kept / jnp.sum(kept, axis=1, keepdims=True)
 
 
 def chosen(table: Array, action: Array) -> Array:

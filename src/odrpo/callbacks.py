@@ -19,8 +19,11 @@ class Callback:
 
     model: "ODRPO"
 
+    def before_training(self) -> None:
+        """Called for every model before any of several begins."""
+
     def on_training_start(self) -> None:
-        """Called when `learn` begins."""
+        """Called when the training of this model begins."""
 
     def on_update(self, row: Row) -> bool | None:
         """Called after every update with what it reports; return False to stop."""

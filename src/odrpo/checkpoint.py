@@ -35,7 +35,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         with safe_open(path, framework="numpy") as file:
             header = json.loads((file.metadata() or {})["odrpo"])
             header["format"]
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
     except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({error})") from error
     if header["format"] != FORMAT:
@@ -52,11 +52,11 @@ def flatten(tree: Any) -> dict[str, np.ndarray]:
     return {jax.tree_util.keystr(place): np.asarray(_bare(leaf)) for place, leaf in leaves}
 
 
-def restore(template: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """A pytree like the template with the arrays in their places."""
+def restore(template: Any, arrays: dict[str, np.ndarray], prefix: str = "") -> Any:
+    """A pytree like the template with the arrays in their places, which begin with `prefix`."""
 
     def find(place: Any, like: Any) -> Any:
-        name = jax.tree_util.keystr(place)
+        name = prefix + jax.tree_util.keystr(place)
         bare = jax.eval_shape(_bare, like)
         if name not in arrays:
             raise ValueError(f"the file has no array {name}")

@@ -1,14 +1,14 @@
 """Every setting of the algorithm, with what it means: also the flags of the command line."""
 
 import difflib
-import math
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_type_hints
 
 import jax
 import numpy as np
 
-from odrpo.trust_region import KL, METRICS, Metric, resolve_metric
+from odrpo.config_checks import check_together, checked
+from odrpo.trust_region import KL, METRICS, Metric
 from odrpo.trust_region.checks import check_shapes, check_values
 
 
@@ -186,30 +186,15 @@ class Config:
         """Check the settings one by one and against each other."""
         check_names(settings)
         for name, value in settings.items():
-            settings[name] = _checked(name, value)
+            settings[name] = checked(name, value, HINTS[name])
         config = cls(**settings)
-        if config.policy == "network" and config.critic != "network":
-            raise ValueError(
-                f'critic: "{config.critic}" needs policy="table"; a network policy goes with '
-                'critic="network"'
-            )
-        if config.policy == "table" and config.critic == "network":
-            raise ValueError('critic: "network"; policy="table" goes with "table" or "model"')
-        if config.visitation == "unnormalised" and not config.complete_episodes:
-            raise ValueError(
-                'visitation: "unnormalised" counts whole episodes; use complete_episodes=True'
-            )
-        if config.critic == "model" and config.advantages != "critic":
-            raise ValueError(
-                f'advantages: "{config.advantages}"; critic="model" gives those of every action, '
-                'use "critic"'
-            )
+        check_together(config)
         return config
 
     def check_spaces(self, states: int | None, actions: int) -> None:
         """Refuse tables for what has no finite states or too many, and costs of another size."""
         row = np.full((1, actions), 1 / actions)
-        parts = {f.name: getattr(self.metric, f.name) for f in fields(self.metric)}  # type: ignore[arg-type]
+        parts = {f.name: getattr(self.metric, f.name) for f in fields(self.metric)}
         arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
         arrays |= {"advantages": row, "policy": row, "radius": np.zeros(())}
         check_shapes(arrays)
@@ -219,7 +204,7 @@ class Config:
                 'policy: "table" needs Discrete observations; use policy="network" and '
                 'critic="network"'
             )
-        if self.critic == "model" and (states or 0) ** 2 * actions > MOST_COUNTS:
+        if self.critic == "model" and not has_room_for_model(states or 0, actions):
             raise ValueError(
                 f'critic: "model" would count {states} x {actions} x {states} transitions; use '
                 'critic="table"'
@@ -230,7 +215,7 @@ class Config:
         values = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "metric"}
         name = next(name for name, kind in METRICS.items() if isinstance(self.metric, kind))
         metric: dict[str, Any] = {"name": name}
-        for part in fields(self.metric):  # type: ignore[arg-type]
+        for part in fields(self.metric):
             value = getattr(self.metric, part.name)
             metric[part.name] = None if value is None else np.asarray(value).tolist()
         return {"metric": metric, **values}
@@ -246,35 +231,6 @@ class Config:
         return cls.create(**{**values, "metric": kind(**parts)})
 
 
-MOST_COUNTS = 100_000_000
-
-# The least and the greatest value of each number.
-RANGES: dict[str, tuple[float, float]] = {
-    "radius": (0, math.inf),
-    "beta_solves": (1, math.inf),
-    "beta_noise": (0, math.inf),
-    "discount": (0, 1),
-    "trace": (0, 1),
-    "n_step": (1, math.inf),
-    "correction_limit": (1, math.inf),
-    "initial_value": (-math.inf, math.inf),
-    "initial_weight": (0, math.inf),
-    "optimism": (0, math.inf),
-    "projection_states": (1, math.inf),
-    "smoothing": (0, 1),
-    "policy_rate": (0, math.inf),
-    "policy_epochs": (1, math.inf),
-    "critic_rate": (0, math.inf),
-    "critic_epochs": (1, math.inf),
-    "critic_window": (1, math.inf),
-    "minibatch": (1, math.inf),
-    "final_fraction": (0, 1),
-    "horizon": (1, math.inf),
-    "num_envs": (1, math.inf),
-    "num_steps": (1, math.inf),
-}
-
-
 def check_names(settings: dict[str, Any]) -> None:
     """Refuse a setting that there is not, with the one that was meant."""
     known = [f.name for f in fields(Config)]
@@ -285,74 +241,9 @@ def check_names(settings: dict[str, Any]) -> None:
             raise ValueError(f"{name}: there is no such setting; {remedy}")
 
 
-# What a setting is of use with: the values of another one.
-Needs = list[tuple[str, tuple[str, ...]]]
-OF_A_NETWORK: Needs = [("policy", ("network",))]
-NEEDS: dict[str, Needs] = {
-    "beta_solves": [("beta", ("hold", "decay"))],
-    "beta_noise": [("beta", ("hold",))],
-    "returns": [("critic", ("table", "network"))],
-    "trace": [("critic", ("table", "network")), ("returns", ("lambda",))],
-    "n_step": [("critic", ("table", "network")), ("returns", ("n_step",))],
-    "correction_limit": [("advantages", ("doubly_robust",))],
-    "initial_value": [("critic", ("table", "model"))],
-    "initial_weight": [("critic", ("model",))],
-    "optimism": [("critic", ("model",))],
-    "critic_rate": [("critic", ("table", "network"))],
-    "hidden": OF_A_NETWORK,
-    "normalise_observations": OF_A_NETWORK,
-    "projection": OF_A_NETWORK,
-    "projection_states": OF_A_NETWORK,
-    "policy_rate": OF_A_NETWORK,
-    "policy_epochs": OF_A_NETWORK,
-    "critic_epochs": OF_A_NETWORK,
-    "critic_window": OF_A_NETWORK,
-    "minibatch": OF_A_NETWORK,
-}
-
-
-def check_useful(settings: dict[str, Any], config: Config) -> None:
-    """Refuse a setting that would do nothing beside the others."""
-    for name in settings:
-        for other, values in NEEDS.get(name, []):
-            if getattr(config, other) not in values:
-                needed = " or ".join(f'"{value}"' for value in values)
-                raise ValueError(
-                    f"{name}: it does nothing with {other}={getattr(config, other)!r}; "
-                    f"leave it out, or use {other}={needed}"
-                )
-
-
-def _checked(name: str, value: Any) -> Any:
-    """The value in its right type, or a ValueError that says what would be right."""
-    kind = HINTS[name]
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            choices = ", ".join(f'"{choice}"' for choice in get_args(kind))
-            raise ValueError(f"{name}: {value!r}; use one of {choices}")
-        return value
-    if name == "metric":
-        return resolve_metric(value)
-    if name == "hidden":
-        sizes = tuple(value) if isinstance(value, list | tuple) else ()
-        if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
-            raise ValueError(f"hidden: {value!r}; use the sizes of the layers, such as (64, 64)")
-        return sizes
-    if kind is bool:
-        if not isinstance(value, bool):
-            raise ValueError(f"{name}: {value!r}; use True or False")
-        return value
-    if value is None and type(None) in get_args(kind):
-        return None
-    whole = kind is int or int in get_args(kind)
-    number = isinstance(value, int | np.integer if whole else int | float | np.number)
-    least, greatest = RANGES[name]
-    if isinstance(value, bool) or not number or not least <= value <= greatest or math.isinf(value):
-        what = "a whole number" if whole else "a finite number"
-        bounds = f" of at least {least}" if least > -math.inf else ""
-        bounds += f" and at most {greatest}" if greatest < math.inf else ""
-        raise ValueError(f"{name}: {value!r}; use {what}{bounds}")
-    return int(value) if whole else float(value)
+def has_room_for_model(states: int, actions: int) -> bool:
+    """Whether so many transitions can be counted one by one."""
+    return states**2 * actions <= 100_000_000
 
 
 HINTS = get_type_hints(Config)

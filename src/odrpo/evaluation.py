@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from odrpo import algorithm
+from odrpo.config import Config
 from odrpo.envs import make
 from odrpo.envs.env import Array, Env
+from odrpo.learner import Learner, Sizes, probabilities
 from odrpo.rollout.host import HostWalkers
 
 MOST_STEPS = 10_000
@@ -75,10 +76,10 @@ def evaluate(
 
 @functools.partial(jax.jit, static_argnames=("sizes", "episodes", "deterministic"))
 def _on_device(
-    config: algorithm.Config,
-    sizes: algorithm.Sizes,
+    config: Config,
+    sizes: Sizes,
     env: Env,
-    learner: algorithm.Learner,
+    learner: Learner,
     key: jax.Array,
     episodes: int,
     deterministic: bool,
@@ -95,7 +96,7 @@ def _on_device(
     def step(carry: tuple) -> tuple:
         count, key, state, observation, total, alive = carry
         key, act_key, step_key = jax.random.split(key, 3)
-        policy = algorithm.probabilities(config, sizes, learner, observation)
+        policy = probabilities(config, sizes, learner, observation)
         action = (
             jnp.argmax(policy, axis=1)
             if deterministic

@@ -12,10 +12,12 @@ from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm, checkpoint
 from odrpo.callbacks import Callbacks
-from odrpo.config import Config, check_names, check_useful
+from odrpo.config import Config, check_names
+from odrpo.config_checks import check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
 from odrpo.evaluation import choose
+from odrpo.learner import Learner, Sizes, probabilities
 from odrpo.presets import PresetName, settings_for
 from odrpo.records import Episode, Records
 from odrpo.rollout import device
@@ -63,12 +65,14 @@ class ODRPO:
         self.observation_space, self.action_space = spaces_of(sample)
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
-        finite = spaces.state_count(self.observation_space) is not None
-        preferred, limit = settings_for(self.env_id, name, finite, preset)
+        self.sizes = _sizes(self.observation_space, self.action_space)
+        preferred, limit = settings_for(
+            self.env_id, name, self.sizes.states, self.sizes.actions, preset
+        )
         self.max_steps = limit if max_steps is None else _whole("max_steps", max_steps)
         self.config = Config.create(metric=chosen, **(preferred | settings))
         check_useful(settings, self.config)
-        self._describe()
+        self._begin()
         self._source: Any = env
         self._set_env(settings)
         self.records = Records()
@@ -138,7 +142,7 @@ class ODRPO:
         return np.asarray(compiled_probabilities(self.config, self.sizes, learner, encoded, masks))
 
     @property
-    def learner(self) -> algorithm.Learner:
+    def learner(self) -> Learner:
         """What has been learned so far."""
         return self.state.learner
 
@@ -212,7 +216,8 @@ class ODRPO:
         self.config = Config.from_json(header["config"])
         self.observation_space = spaces.from_json(header["observation_space"])
         self.action_space = spaces.from_json(header["action_space"])
-        self._describe()
+        self.sizes = _sizes(self.observation_space, self.action_space)
+        self._begin()
         recent = [Episode(*episode) for episode in header["recent_episodes"]]
         self.records = Records(
             timesteps=_whole("timesteps", header["timesteps"]),
@@ -243,12 +248,7 @@ class ODRPO:
             if spaces.to_json(mine) != spaces.to_json(its):
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
-    def _describe(self) -> None:
-        self.sizes = algorithm.Sizes(
-            spaces.state_count(self.observation_space),
-            spaces.feature_count(self.observation_space),
-            spaces.action_count(self.action_space),
-        )
+    def _begin(self) -> None:
         self.config.check_spaces(self.sizes.states, self.sizes.actions)
         self.walkers: HostWalkers | None = None
         self._env: Any = None
@@ -277,13 +277,12 @@ class ODRPO:
         key = jax.random.fold_in(jax.random.key(self.seed), self.num_timesteps)
         walkers = device.start(env, key, self.config.num_envs)
         if self._walker_arrays:
-            template = algorithm.State(None, walkers, None)  # type: ignore[arg-type]
-            walkers = checkpoint.restore(template, self._walker_arrays).walkers
+            walkers = checkpoint.restore(walkers, self._walker_arrays, ".walkers")
         self.state = self.state._replace(walkers=walkers)
 
 
 compiled_init = jax.jit(algorithm.init, static_argnames="sizes")
-compiled_probabilities = jax.jit(algorithm.probabilities, static_argnames="sizes")
+compiled_probabilities = jax.jit(probabilities, static_argnames="sizes")
 
 
 def _whole(name: str, value: Any) -> int:
@@ -291,6 +290,14 @@ def _whole(name: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise ValueError(f"{name}: {value!r}; use a whole number") from None
+
+
+def _sizes(observation_space: Any, action_space: Any) -> Sizes:
+    return Sizes(
+        spaces.state_count(observation_space),
+        spaces.feature_count(observation_space),
+        spaces.action_count(action_space),
+    )
 
 
 def spaces_of(env: Any) -> tuple[Any, Any]:

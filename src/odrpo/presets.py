@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from odrpo.config import has_room_for_model
+
 PresetName = Literal["tuned", "paper", "default"]
 Settings = dict[str, Any]
 
@@ -48,6 +50,23 @@ FINITE: dict[str, Settings] = {
     }
 }
 """For finite states without a preset."""
+
+MANY_STATES: dict[str, Settings] = {
+    "all": {
+        "policy": "table",
+        "critic": "table",
+        "critic_rate": 0.5,
+        "smoothing": 0.0,
+        "final_fraction": 1.0,
+        "discount": 0.99,
+        "trace": 0.0,
+        "num_envs": 8,
+        "num_steps": 64,
+    },
+    "kl": {"radius": 0.02},
+    "wasserstein": {"radius": 0.01},
+}
+"""For more of them than a model of all transitions has room for."""
 
 VECTOR: dict[str, Settings] = {"kl": {"radius": 0.01}, "wasserstein": {"radius": 0.03}}
 """For all else: the defaults of Config, and a radius."""
@@ -157,14 +176,15 @@ TASKS: dict[str, Task] = {task.env: task for task in (TAXI, NCHAIN, CLIFF, CARTP
 
 
 def settings_for(
-    env: str | None, metric: str, finite: bool, preset: PresetName = "tuned"
+    env: str | None, metric: str, states: int | None, actions: int, preset: PresetName = "tuned"
 ) -> tuple[Settings, int | None]:
     """The settings of a preset, and a step limit if it has one.
 
     Args:
         env: The id of an environment; None: one without.
         metric: "kl", "wasserstein" or "sinkhorn".
-        finite: Whether its states are finitely many.
+        states: How many it has; None: they are not finite.
+        actions: How many there are.
         preset: "tuned" is ours, or the default where there is none; "paper" is the paper's.
     """
     if preset not in ("tuned", "paper", "default"):
@@ -177,7 +197,10 @@ def settings_for(
             )
         return task.paper, task.max_steps
     if task is None or preset == "default":
-        return of_metric(FINITE if finite else VECTOR, metric), None
+        if states is None:
+            return of_metric(VECTOR, metric), None
+        finite = FINITE if has_room_for_model(states, actions) else MANY_STATES
+        return of_metric(finite, metric), None
     return of_metric(task.tuned, metric), task.max_steps
 
 

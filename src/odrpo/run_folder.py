@@ -27,7 +27,6 @@ class RunFolder(Callback):
         """Open the files; what was logged after the last save of the model is cut off."""
         from tensorboardX import SummaryWriter
 
-        self.prepare()
         model = self.model
         self.progress = _Table(self.folder / "progress.csv", model.num_timesteps)
         self.episodes = _Table(self.folder / "episodes.csv", model.num_timesteps)
@@ -35,7 +34,7 @@ class RunFolder(Callback):
         self.events = SummaryWriter(str(self.folder), purge_step=model.num_timesteps + 1)
         self.saved = time.monotonic()
 
-    def prepare(self) -> None:
+    def before_training(self) -> None:
         """Write what is known before the first step, so that a run can be resumed from there."""
         model = self.model
         if model.num_timesteps == 0 and (self.folder / "progress.csv").exists():

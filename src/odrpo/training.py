@@ -15,12 +15,17 @@ from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm
 from odrpo.callbacks import Callback, Callbacks, as_list
+from odrpo.config import Config
 from odrpo.envs.env import Array, Env
+from odrpo.learner import Sizes
 from odrpo.records import Played
 from odrpo.rollout.host import HostWalkers
 
 if TYPE_CHECKING:
     from odrpo.model import ODRPO
+
+Result = tuple[Any, Played, algorithm.Info]
+"""The state after an update, or a function that gives it; what was played; what it reports."""
 
 
 def train(
@@ -46,14 +51,14 @@ def train(
         begun = model.target if unfinished else min(model.target, model.num_timesteps)
         model.target = begun + int(total_timesteps)
     hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
-    if run_dir is not None:
-        for own in hooks:
-            own[0].prepare()  # type: ignore[attr-defined]
-    if len(models) == 1 or isinstance(models[0].env, VectorEnv):
+    for own in hooks:
+        for hook in own:
+            hook.before_training()
+    if isinstance(models[0].env, VectorEnv):
         for model, own in zip(models, hooks, strict=True):
-            _run(_Alone(model), [model], [own], progress_bar)
+            _run(_OnHost(model), [model], [own], progress_bar)
     else:
-        _run(_Together(models), models, hooks, progress_bar)
+        _run(_OnDevice(models), models, hooks, progress_bar)
 
 
 def _check_alike(models: Sequence["ODRPO"]) -> None:
@@ -68,55 +73,64 @@ def _check_alike(models: Sequence["ODRPO"]) -> None:
             raise ValueError("models: they differ in more than their seeds; train them one by one")
 
 
-class _Alone:
-    """One model, on the device or on the host."""
+class _OnHost:
+    """One model with environments of Gymnasium's."""
 
     def __init__(self, model: "ODRPO") -> None:
         self.model = model
 
-    def update(self) -> list[tuple[Any, Played, algorithm.Info]]:
+    def update(self) -> list[Result]:
         model = self.model
-        if isinstance(model.env, VectorEnv) and model.walkers is None:
+        if model.walkers is None:
             model.walkers = HostWalkers(model.env, model.seed + model.num_timesteps)
         progress = np.float32(model.num_timesteps / model.config.horizon)
-        if model.walkers is None:
-            state, played, info = compiled_update(
-                model.config, model.sizes, model.env, model.state, progress
-            )
-        else:
-            state, batch, info = algorithm.update_on_host(
-                model.config, model.sizes, model.walkers, model.state, progress
-            )
-            played = Played.of(batch)
-        return [(state, *jax.tree.map(np.asarray, (played, info)))]
+        state, batch, info = algorithm.update_on_host(
+            model.config, model.sizes, model.walkers, model.state, progress
+        )
+        return [(state, *jax.tree.map(np.asarray, (Played.of(batch), info)))]
 
 
-class _Together:
-    """Several models on the device, their states stacked."""
+class _OnDevice:
+    """One model, or several with their states stacked, an update ahead of what is recorded.
+
+    While Python takes in an update the next one is computed; where training stops it is dropped.
+    """
 
     def __init__(self, models: Sequence["ODRPO"]) -> None:
-        self.models = models
-        self.states = jax.tree.map(lambda *x: jnp.stack(x), *[model.state for model in models])
+        self.models, self.config = models, models[0].config
+        self.alone = len(models) == 1
+        states = [model.state for model in models]
+        self.states = states[0] if self.alone else jax.tree.map(lambda *x: jnp.stack(x), *states)
+        self.ahead: Result | None = None
 
-    def update(self) -> list[tuple[Any, Played, algorithm.Info]]:
-        first = self.models[0]
-        progress = np.array([m.num_timesteps / m.config.horizon for m in self.models], np.float32)
-        self.states, played, info = compiled_updates(
-            first.config, first.sizes, first.env, self.states, progress
-        )
+    def update(self) -> list[Result]:
+        states, played, info = self.ahead or self._begin(self.states, 0)
+        self.states, self.ahead = states, None
+        if not self.config.complete_episodes:  # or nobody knows yet how many steps those take
+            steps = self.config.num_envs * self.config.num_steps
+            if any(model.num_timesteps + steps < model.target for model in self.models):
+                self.ahead = self._begin(states, steps)
         played, info = jax.tree.map(np.asarray, (played, info))
+        if self.alone:
+            return [(states, played, info)]
 
-        def one(k: int) -> tuple[Any, Played, algorithm.Info]:
-            states = self.states
+        def one(k: int) -> Result:
             state = functools.cache(lambda: jax.tree.map(lambda x: x[k], states))
             return (state, *jax.tree.map(lambda x: x[k], (played, info)))
 
         return [one(k) for k in range(len(self.models))]
 
+    def _begin(self, states: Any, steps: int) -> Result:
+        """Start an update that comes `steps` timesteps after what the models have recorded."""
+        first = self.models[0]
+        timesteps = np.array([model.num_timesteps + steps for model in self.models])
+        progress = (timesteps / self.config.horizon).astype(np.float32)
+        if self.alone:
+            return compiled_update(self.config, first.sizes, first.env, states, progress[0])
+        return compiled_updates(self.config, first.sizes, first.env, states, progress)
 
-def _update(
-    config: algorithm.Config, sizes: algorithm.Sizes, env: Env, state: Any, progress: Array
-) -> tuple[Any, Played, algorithm.Info]:
+
+def _update(config: Config, sizes: Sizes, env: Env, state: Any, progress: Array) -> Result:
     state, batch, info = algorithm.update(config, sizes, env, state, progress)
     return state, Played.of(batch), info
 
@@ -126,7 +140,7 @@ compiled_updates = jax.jit(jax.vmap(_update, in_axes=(None, None, None, 0, 0)), 
 
 
 def _run(
-    trainer: _Alone | _Together,
+    trainer: _OnHost | _OnDevice,
     models: Sequence["ODRPO"],
     hooks: list[list[Callback]],
     progress_bar: bool | None,

@@ -1,7 +1,7 @@
 """The records of a trust-region step: what is solved and what comes out."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -123,6 +123,8 @@ class Solution:
 
 class Metric(Protocol):
     """A trust region: how far a policy is from another, and the exact step inside the ball."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     def solve(self, problem: Problem) -> Solution:
         """The optimum, on arrays or tracers."""

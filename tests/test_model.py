@@ -145,7 +145,7 @@ def test_draws_follow_the_policy() -> None:
         ({"complete_episodes": 1}, "complete_episodes: 1; use True or False"),
         ({"advantages": "gae"}, "advantages: 'gae'; use one of \"critic\""),
         ({"policy": "table", "critic": "table"}, 'policy: "table" needs Discrete observations'),
-        ({"critic": "table"}, 'critic: "table" needs policy="table"'),
+        ({"critic": "table"}, 'critic: "table"; policy="network" goes with "network" or "replay"'),
         ({"policy": "table"}, 'critic: "network"; policy="table" goes with'),
         ({"preset": "best"}, "preset: 'best'; use \"tuned\""),
         ({"metric": "tv"}, "metric: 'tv' is not known"),

@@ -8,6 +8,7 @@ import pytest
 
 import odrpo
 from odrpo.learner import critic_of, features
+from odrpo.policies import Support
 from tests import probes
 
 TABLE = {"policy": "table", "critic": "table", "critic_rate": 0.2}
@@ -69,7 +70,7 @@ def test_the_value_beyond_a_time_limit_counts(kind: dict) -> None:
     critic = critic_of(model.config, model.sizes)
     x = features(model.config, model.sizes, model.learner, np.zeros(1, int))
     policy = model.probabilities(np.zeros(1, int))
-    values = np.asarray(critic.values(model.learner.critic, x, policy))
+    values = np.asarray(critic.values(model.learner.critic, Support(x, policy)))
     np.testing.assert_allclose((policy * values).sum(), 10, rtol=0.05)
 
 

@@ -63,18 +63,16 @@ def _goes_on(batch: Batch) -> Array:
     return (~jnp.asarray(batch.done)).at[-1].set(False)
 
 
-def on_support(
-    config: Config, support: Support, q: Array, policy: Array, samples: Samples
-) -> Array:
-    """Advantages of all actions at the states of the support, (S, A).
+def on_support(config: Config, support: Support, q: Array, samples: Samples) -> Array:
+    """Advantages of all actions at the states of the support, (S, N).
 
     Args:
         config: `advantages` names the way.
         support: The states, and which of them each sample is at.
-        q: What the critic takes the actions to be worth, (S, A).
-        policy: pi, (S, A).
-        samples: What was done and returned, (N, ...).
+        q: What the critic takes the actions to be worth, (S, N).
+        samples: What was done and returned.
     """
+    policy = support.policy
     value = jnp.sum(policy * q, axis=1, keepdims=True)
     if config.advantages == "critic":
         return q - value
@@ -83,14 +81,14 @@ def on_support(
     taken = jnp.where(samples.valid[:, None], taken, False)
     rows = jnp.arange(len(samples.action)) if support.rows is None else support.rows
     if config.advantages == "doubly_robust":
-        weight = jnp.minimum(1 / jnp.maximum(samples.policy, 1e-30), config.correction_limit)
+        weight = jnp.minimum(1 / jnp.maximum(samples.at.policy, 1e-30), config.correction_limit)
         correction = jnp.where(taken, weight * (samples.target[:, None] - q[rows]), 0)
         return q - value + support.mean(correction, samples.valid)
 
     surprise = (samples.target - value[rows, 0])[:, None]
     if config.advantages == "taken":
         return support.mean(jnp.where(taken, surprise, 0), taken)
-    pi_taken = jnp.sum(jnp.where(taken, samples.policy, 0), axis=1, keepdims=True)
+    pi_taken = jnp.sum(jnp.where(taken, samples.at.policy, 0), axis=1, keepdims=True)
     others = -surprise * pi_taken / jnp.maximum(1 - pi_taken, 1e-6)
     balanced = jnp.where(taken, surprise, others)
     return support.mean(jnp.where(samples.valid[:, None], balanced, 0), samples.valid)

@@ -17,14 +17,13 @@ from odrpo.learner import (
     act,
     critic_of,
     features,
-    masked,
     new_learner,
     policy_of,
 )
-from odrpo.policies import Support
+from odrpo.policies import Support, masked
 from odrpo.rollout import Batch, device
 from odrpo.rollout.host import HostWalkers
-from odrpo.trust_region import Problem, Solution
+from odrpo.trust_region import KL, Metric, Problem, Solution
 
 
 class State(NamedTuple):
@@ -59,6 +58,15 @@ class Info(NamedTuple):
     """Share of the variance of the returns that the critic knew before it saw them."""
 
 
+class Taken(NamedTuple):
+    """An exact step, and where it was taken."""
+
+    support: Support
+    problem: Problem
+    solution: Solution
+    explained: Array
+
+
 def init(config: Config, sizes: Sizes, env: Env | None, key: jax.Array) -> State:
     """The beginning of a run; `env` is one on the device, or None."""
     key, policy_key, critic_key, walker_key = jax.random.split(key, 4)
@@ -71,134 +79,197 @@ def update(
 ) -> tuple[State, Batch, Info]:
     """One iteration on the device; `progress` is the share of the horizon that is behind."""
     key, collect_key, improve_key = jax.random.split(state.key, 3)
-
-    def choose(key: jax.Array, observation: Array) -> Array:
-        return act(config, sizes, state.learner, key, observation)
-
-    collect = device.collect_episodes if config.complete_episodes else device.collect
-    walkers, batch = collect(env, choose, state.walkers, collect_key, config.num_steps)
+    walkers, batch = collect(config, sizes, env, state, collect_key, progress)
     learner, info = improve(config, sizes, state.learner, batch, improve_key, progress)
     return State(learner, walkers, key), batch, info
 
 
-def update_on_host(
-    config: Config, sizes: Sizes, walkers: HostWalkers, state: State, progress: Array
-) -> tuple[State, Batch, Info]:
-    """One iteration with Gymnasium's environments; only the collecting differs."""
-    key, collect_key, improve_key = jax.random.split(state.key, 3)
-    actor = state.learner._replace(critic=None)  # the less is handed over, the faster a call
+def collect(
+    config: Config, sizes: Sizes, env: Env, state: State, key: jax.Array, progress: Array
+) -> tuple[Any, Batch]:
+    """Let the policy act in an environment on the device."""
+    noise = config.behaviour_noise * fade(config, progress)
+
+    def choose(key: jax.Array, observation: Array) -> Array:
+        return act(config, sizes, state.learner, key, observation, None, noise)
+
+    how = device.collect_episodes if config.complete_episodes else device.collect
+    return how(env, choose, state.walkers, key, config.num_steps)
+
+
+def collect_on_host(
+    config: Config,
+    sizes: Sizes,
+    walkers: HostWalkers,
+    learner: Learner,
+    key: jax.Array,
+    progress: Array,
+) -> Batch:
+    """The same with Gymnasium's environments."""
+    actor = learner._replace(critic=None)  # the less is handed over, the faster a call
+    noise = np.float32(config.behaviour_noise * fade(config, progress))
 
     def choose(number: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-        action = compiled_act(config, sizes, actor, (collect_key, number), observation, mask)
-        return np.asarray(action)
+        return np.asarray(
+            compiled_act(config, sizes, actor, (key, number), observation, mask, noise)
+        )
 
-    collect = walkers.collect_episodes if config.complete_episodes else walkers.collect
-    batch = collect(choose, config.num_steps)
-    learner, info = compiled_improve(config, sizes, state.learner, batch, improve_key, progress)
-    return State(learner, None, key), batch, info
+    how = walkers.collect_episodes if config.complete_episodes else walkers.collect
+    return how(choose, config.num_steps)
+
+
+def fade(config: Config, progress: Any) -> Any:
+    """What is left of radius, rates and noise."""
+    return 1 - (1 - config.final_fraction) * jnp.minimum(progress, 1)
 
 
 def improve(
     config: Config, sizes: Sizes, learner: Learner, batch: Batch, key: jax.Array, progress: Array
 ) -> tuple[Learner, Info]:
-    """One iteration from a batch: the same for device, host and table."""
+    """One iteration from a batch: the same for device and host, table, softmax and generator."""
     critic_key, beta_key, project_key = jax.random.split(key, 3)
-    fade = 1 - (1 - config.final_fraction) * jnp.minimum(progress, 1)
+    left = fade(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
-    seen = features(config, sizes, learner, flat.observation)
-    following = features(config, sizes, learner, flat.next_observation)
     valid = flat.valid.astype(jnp.float32)
 
     # Estimate: what the actions taken returned, then what every action is worth.
-    pi = masked(policy.probabilities(learner.policy, seen), flat.mask)
-    next_pi = masked(policy.probabilities(learner.policy, following), flat.next_mask)
-    next_value = jnp.sum(next_pi * critic.values(learner.critic, following, next_pi), axis=1)
-    shape = batch.reward.shape
-    target = estimate_returns(config, batch, next_value.reshape(shape)).reshape(-1)
-    known = chosen(critic.values(learner.critic, seen, pi), flat.action)
-    explained = explained_variance(target, known, valid)
+    at, action = where(config, sizes, learner, flat, key)
+    following = policy.at(
+        learner.policy,
+        features(config, sizes, learner, flat.next_observation),
+        jax.random.fold_in(key, 1),
+    ).masked(flat.next_mask)
+    next_value = jnp.sum(following.policy * critic.values(learner.critic, following), axis=1)
+    target = estimate_returns(config, batch, next_value.reshape(batch.reward.shape)).reshape(-1)
+    explained = explained_variance(target, chosen(critic.values(learner.critic, at), action), valid)
     samples = Samples(
-        seen, flat.action, pi, target, flat.reward, following, flat.terminated, flat.valid
+        at, action, target, flat.reward, following.observation, flat.terminated, flat.valid
     )
     critic_params = critic.fit(
         learner.critic,
         samples,
-        lambda x: policy.probabilities(learner.policy, x),
+        lambda x: policy.at(learner.policy, x, key).policy,
         config.discount,
         critic_key,
-        config.critic_rate * (fade if config.critic == "network" else 1),
+        config.critic_rate * (left if config.critic == "network" else 1),
     )
 
-    support = policy.support(seen)
+    support = policy.support(learner.policy, at)
     allowed = None if flat.mask is None else allowed_at(support, flat.mask, flat.valid)
-    old = masked(policy.probabilities(learner.policy, support.observation), allowed)
-    q = critic.values(critic_params, support.observation, old)
-    advantages = on_support(config, support, q, old, samples)
+    support = support.masked(allowed)
+    advantages = on_support(config, support, critic.values(critic_params, support), samples)
 
     # Solve.
-    visits = jnp.where(jnp.sum(valid) > 0, valid, 1)  # a batch may hold nothing but resets
-    if config.visitation != "undiscounted":
-        # Counted from the earliest visit, lest all of them vanish late in an episode.
-        time = flat.time.astype(jnp.float32)
-        earliest = jnp.min(jnp.where(flat.valid, time, jnp.inf), initial=jnp.inf)
-        base = earliest if config.visitation == "discounted" else 0
-        visits = visits * config.discount ** jnp.maximum(time - base, 0)
-    mass = jnp.asarray(1.0)
-    if config.visitation == "unnormalised":
-        mass = jnp.sum(visits) / jnp.maximum(jnp.sum(valid * (flat.time == 0)), 1)
-    radius = config.radius * fade
-    problem = Problem.create(advantages, old, radius / mass, support.total(visits), allowed)
-    solution, learner = solve(config, problem, learner, beta_key)
+    visits, mass = visitation(config, flat, valid)
+    problem = Problem.create(
+        advantages, support.policy, config.radius * left / mass, support.total(visits), allowed
+    )
+    solution, learner = solve(config, support, problem, learner, beta_key)
     if config.critic == "table" or allowed is not None:
         # Nothing new is known where nobody was; what is old would be acted upon again and again.
         visited = (problem.weights > 0)[:, None]
-        solution = replace(solution, policy=jnp.where(visited, solution.policy, old))
+        solution = replace(solution, policy=jnp.where(visited, solution.policy, support.policy))
 
     # Project.
-    uniform = masked(jnp.full_like(old, 1 / sizes.actions), allowed)
-    # As the steps get smaller so must this, or in the end it would outweigh them.
-    smoothing = config.smoothing * fade
     policy_params = policy.project(
         learner.policy,
         support,
-        (1 - smoothing) * solution.policy + smoothing * uniform,
+        smoothed(config, solution.policy, left, allowed),
         problem.weights,
         project_key,
-        config.policy_rate * fade,
+        config.policy_rate * left,
     )
-    new = masked(policy.probabilities(policy_params, support.observation), allowed)
-    info = Info(
-        beta=solution.beta,
-        radius=problem.radius,
-        distance=solution.distance,
-        gap=solution.gap,
-        gain=solution.gain,
-        projected_distance=config.metric.distance(new, old, problem.weights),
-        projected_gain=problem.weights @ jnp.sum((new - old) * problem.advantages, axis=1),
-        entropy=-(problem.weights @ jnp.sum(jax.scipy.special.xlogy(new, new), axis=1)),
-        explained_variance=explained,
-    )
+    taken = Taken(support, problem, solution, explained)
+    info = report(config, sizes, taken, policy_params, learner.policy, allowed)
     if config.normalise_observations and sizes.states is None:
         learner = learner._replace(normaliser=learner.normaliser.update(flat.observation, valid))
     return learner._replace(policy=policy_params, critic=critic_params), info
 
 
+def where(
+    config: Config, sizes: Sizes, learner: Learner, flat: Batch, key: jax.Array
+) -> tuple[Support, Array]:
+    """Where the samples were taken, and which of the actions that are looked at there was taken."""
+    seen = features(config, sizes, learner, flat.observation)
+    at = policy_of(config, sizes).at(learner.policy, seen, key).masked(flat.mask)
+    if at.actions is None:
+        return at, flat.action
+    # What was done is as good a draw from the policy as any: it takes the place of the first.
+    first = at.actions.at[:, 0].set(flat.action)
+    return at._replace(actions=first), jnp.zeros(len(first), jnp.int32)
+
+
+def visitation(config: Config, flat: Batch, valid: Array) -> tuple[Array, Array]:
+    """How much each sample counts, and by how much that makes the radius smaller."""
+    visits = jnp.where(jnp.sum(valid) > 0, valid, 1)  # a batch may hold nothing but resets
+    mass = jnp.asarray(1.0)
+    if config.visitation == "undiscounted":
+        return visits, mass
+    # Counted from the earliest visit, lest all of them vanish late in an episode.
+    time = flat.time.astype(jnp.float32)
+    earliest = jnp.min(jnp.where(flat.valid, time, jnp.inf), initial=jnp.inf)
+    base = earliest if config.visitation == "discounted" else 0
+    visits = visits * config.discount ** jnp.maximum(time - base, 0)
+    if config.visitation == "unnormalised":
+        mass = jnp.sum(visits) / jnp.maximum(jnp.sum(valid * (flat.time == 0)), 1)
+    return visits, mass
+
+
+def metric_on(config: Config, support: Support) -> Metric:
+    """The metric; between actions of a continuum the cost is how far apart they are."""
+    metric = config.metric
+    if support.actions is None or isinstance(metric, KL):
+        return metric
+    apart = jnp.abs(support.actions[:, :, None] - support.actions[:, None])
+    return replace(metric, cost=jnp.mean(apart, axis=-1))
+
+
+def smoothed(config: Config, target: Array, left: Array, allowed: Array | None = None) -> Array:
+    """The target of the projection with a little of the uniform policy, (S, N)."""
+    uniform = masked(jnp.full_like(target, 1 / target.shape[1]), allowed)
+    # As the steps get smaller so must this, or in the end it would outweigh them.
+    share = config.smoothing * left
+    return (1 - share) * target + share * uniform
+
+
+def report(
+    config: Config, sizes: Sizes, taken: Taken, new: Any, old: Any, allowed: Array | None = None
+) -> Info:
+    """What was solved, and what the projection made of it: policies `new` and `old`."""
+    support, problem, solution, explained = taken
+    policy = policy_of(config, sizes)
+    before, after = support.policy, masked(policy.on_support(new, old, support), allowed)
+    return Info(
+        beta=solution.beta,
+        radius=problem.radius,
+        distance=solution.distance,
+        gap=solution.gap,
+        gain=solution.gain,
+        projected_distance=metric_on(config, support).distance(after, before, problem.weights),
+        projected_gain=problem.weights @ jnp.sum((after - before) * problem.advantages, axis=1),
+        entropy=problem.weights @ policy.entropy(new, support, after),
+        explained_variance=explained,
+    )
+
+
+compiled_collect = jax.jit(collect, static_argnames="sizes")
 compiled_act = jax.jit(act, static_argnames="sizes")
 compiled_improve = jax.jit(improve, static_argnames="sizes")
 
 
 def solve(
-    config: Config, problem: Problem, learner: Learner, key: jax.Array
+    config: Config, support: Support, problem: Problem, learner: Learner, key: jax.Array
 ) -> tuple[Solution, Learner]:
     """The exact step, or the one at a beta that was held."""
+    metric = metric_on(config, support)
     updates = learner.updates + 1
     learner = learner._replace(updates=updates)
     if config.beta == "exact":
-        return config.metric.solve(problem), learner
+        return metric.solve(problem), learner
 
     def exact() -> tuple[Solution, Array, Array]:
-        solution = config.metric.solve(problem)
+        solution = metric.solve(problem)
         # Where nothing is to be gained yet beta is zero, which is no price to hold on to.
         count = learner.betas + (solution.beta > 0).astype(jnp.int32)
         share = 1 / jnp.maximum(count, 1).astype(jnp.float32)
@@ -211,7 +282,7 @@ def solve(
             beta = beta * jnp.exp(config.beta_noise * jax.random.normal(key))
         else:
             beta = beta * jnp.sqrt(config.beta_solves / updates.astype(jnp.float32))
-        return config.metric.step(problem, beta), learner.betas, learner.mean_beta
+        return metric.step(problem, beta), learner.betas, learner.mean_beta
 
     solution, count, mean = jax.lax.cond(learner.betas < config.beta_solves, exact, held)
     return solution, learner._replace(betas=count, mean_beta=mean)

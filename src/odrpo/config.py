@@ -84,14 +84,16 @@ class Config:
         static=False,
     )
 
-    policy: Literal["table", "network"] = setting(
+    policy: Literal["table", "network", "generative"] = setting(
         "network",
-        "A row of probabilities for each state, or a network with a softmax.",
+        "A row of probabilities for each state; a network with a softmax; or, for continuous "
+        "actions, a network that generates them from noise.",
     )
-    critic: Literal["table", "network", "model"] = setting(
+    critic: Literal["table", "network", "model", "replay"] = setting(
         "network",
-        "A table of values; a network; or values computed on the empirical model of all "
-        "transitions seen (for finite states; model-based).",
+        "A table of values; a network fitted to the last batches; values computed on the empirical "
+        "model of all transitions seen (for finite states; model-based); or several networks "
+        "fitted to transitions drawn from all that were seen (off-policy).",
     )
     hidden: tuple[int, ...] = setting(
         (64, 64),
@@ -160,12 +162,67 @@ class Config:
     )
     final_fraction: float = setting(
         0.1,
-        "Radius, smoothing and the networks' rates fall linearly to this fraction of themselves.",
+        "Radius, smoothing, the networks' rates and the behaviour's noise fall linearly to this "
+        "fraction of themselves.",
         static=False,
     )
     horizon: int = setting(
         500_000,
         "Timesteps over which they do; from there on they stay.",
+    )
+
+    candidates: int = setting(
+        16,
+        "Continuous actions drawn at each state, among which the exact step shifts its weight (K).",
+    )
+    candidate_noise: float = setting(
+        0.1,
+        "Standard deviation of what is added to them, so that they reach beyond the policy; "
+        "actions span [-1, 1].",
+        static=False,
+    )
+    behaviour_noise: float = setting(
+        0.1,
+        "Standard deviation of what is added to continuous actions in training.",
+        static=False,
+    )
+    levels: int = setting(
+        32,
+        "Levels at which a generative policy knows the quantiles of an action.",
+    )
+
+    replay_size: int = setting(
+        1_000_000,
+        "Transitions that are kept.",
+    )
+    warm_up: int = setting(
+        2_000,
+        "Timesteps of random actions before the first update.",
+    )
+    updates_per_step: float = setting(
+        1.0,
+        "Gradient steps of critic and policy a timestep.",
+    )
+    members: int = setting(
+        2,
+        "Networks of which the critic is made.",
+    )
+    combine: Literal["least", "mean"] = setting(
+        "least",
+        "How they make one value.",
+    )
+    layer_norm: bool = setting(
+        True,
+        "Whether their layers are normalised.",
+    )
+    next_actions: int = setting(
+        1,
+        "Actions drawn at the next state to estimate its value.",
+    )
+    polyak: float = setting(
+        0.01,
+        "The share of the way that the slow copies of the critic's networks go at each step.",
+        static=False,
     )
 
     num_envs: int = setting(
@@ -191,24 +248,36 @@ class Config:
         check_together(config)
         return config
 
-    def check_spaces(self, states: int | None, actions: int) -> None:
-        """Refuse tables for what has no finite states or too many, and costs of another size."""
-        row = np.full((1, actions), 1 / actions)
-        parts = {f.name: getattr(self.metric, f.name) for f in fields(self.metric)}
-        arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
-        arrays |= {"advantages": row, "policy": row, "radius": np.zeros(())}
-        check_shapes(arrays)
-        check_values(arrays)
+    def check_spaces(
+        self, states: int | None, features: int, actions: int | None, dimensions: int | None
+    ) -> None:
+        """Refuse a policy, a critic or a cost that is not made for what is seen and done."""
+        self._check_metric(actions or self.candidates, dimensions)
+        if (self.policy == "generative") != (dimensions is not None):
+            needed = "Box" if self.policy == "generative" else "Discrete"
+            raise ValueError(f'policy: "{self.policy}" is for {needed} actions; leave it out')
         if self.policy == "table" and states is None:
             raise ValueError(
                 'policy: "table" needs Discrete observations; use policy="network" and '
                 'critic="network"'
             )
-        if self.critic == "model" and not has_room_for_model(states or 0, actions):
+        if self.critic == "model" and not has_room_for_model(states or 0, actions or 0):
             raise ValueError(
                 f'critic: "model" would count {states} x {actions} x {states} transitions; use '
                 'critic="table"'
             )
+
+    def _check_metric(self, actions: int, dimensions: int | None) -> None:
+        parts = {f.name: getattr(self.metric, f.name) for f in fields(self.metric)}
+        if dimensions is not None and parts.get("cost") is not None:
+            raise ValueError(
+                "cost: between continuous actions it is how far apart they are; leave it out"
+            )
+        row = np.full((1, actions), 1 / actions)
+        arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
+        arrays |= {"advantages": row, "policy": row, "radius": np.zeros(())}
+        check_shapes(arrays)
+        check_values(arrays)
 
     def to_json(self) -> dict[str, Any]:
         """Numbers, words and lists; `from_json` is the way back."""

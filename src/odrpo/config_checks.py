@@ -32,6 +32,16 @@ RANGES: dict[str, tuple[float, float]] = {
     "minibatch": (1, math.inf),
     "final_fraction": (0, 1),
     "horizon": (1, math.inf),
+    "candidates": (2, math.inf),
+    "candidate_noise": (0, math.inf),
+    "behaviour_noise": (0, math.inf),
+    "levels": (2, math.inf),
+    "replay_size": (1, math.inf),
+    "warm_up": (1, math.inf),
+    "updates_per_step": (0, math.inf),
+    "members": (1, math.inf),
+    "next_actions": (1, math.inf),
+    "polyak": (0, 1),
     "num_envs": (1, math.inf),
     "num_steps": (1, math.inf),
 }
@@ -39,48 +49,72 @@ RANGES: dict[str, tuple[float, float]] = {
 
 # What a setting is of use with: the values of another one.
 Needs = list[tuple[str, tuple[str, ...]]]
-OF_A_NETWORK: Needs = [("policy", ("network",))]
+OF_A_NETWORK: Needs = [("policy", ("network", "generative"))]
+OF_A_GENERATOR: Needs = [("policy", ("generative",))]
+OF_REPLAY: Needs = [("critic", ("replay",))]
 NEEDS: dict[str, Needs] = {
     "beta_solves": [("beta", ("hold", "decay"))],
     "beta_noise": [("beta", ("hold",))],
-    "returns": [("critic", ("table", "network"))],
+    "returns": [("critic", ("table", "network", "replay"))],
     "trace": [("critic", ("table", "network")), ("returns", ("lambda",))],
-    "n_step": [("critic", ("table", "network")), ("returns", ("n_step",))],
+    "n_step": [("critic", ("table", "network", "replay")), ("returns", ("n_step",))],
     "correction_limit": [("advantages", ("doubly_robust",))],
     "initial_value": [("critic", ("table", "model"))],
     "initial_weight": [("critic", ("model",))],
     "optimism": [("critic", ("model",))],
-    "critic_rate": [("critic", ("table", "network"))],
+    "critic_rate": [("critic", ("table", "network", "replay"))],
     "hidden": OF_A_NETWORK,
     "normalise_observations": OF_A_NETWORK,
-    "projection": OF_A_NETWORK,
+    "projection": [("policy", ("network",))],
     "projection_states": OF_A_NETWORK,
+    "smoothing": [("policy", ("table", "network"))],
     "policy_rate": OF_A_NETWORK,
     "policy_epochs": OF_A_NETWORK,
-    "critic_epochs": OF_A_NETWORK,
-    "critic_window": OF_A_NETWORK,
+    "critic_epochs": [("critic", ("network",))],
+    "critic_window": [("critic", ("network",))],
     "minibatch": OF_A_NETWORK,
+    "candidates": OF_A_GENERATOR,
+    "candidate_noise": OF_A_GENERATOR,
+    "behaviour_noise": OF_A_GENERATOR,
+    "levels": OF_A_GENERATOR,
+    "replay_size": OF_REPLAY,
+    "warm_up": OF_REPLAY,
+    "updates_per_step": OF_REPLAY,
+    "members": OF_REPLAY,
+    "combine": OF_REPLAY,
+    "layer_norm": OF_REPLAY,
+    "next_actions": [*OF_REPLAY, *OF_A_GENERATOR],
+    "polyak": OF_REPLAY,
 }
 
 
 def check_together(config: "Config") -> None:
     """Refuse settings that contradict each other."""
-    if config.policy == "network" and config.critic != "network":
+    goes_with = ("table", "model") if config.policy == "table" else ("network", "replay")
+    if config.critic not in goes_with:
         raise ValueError(
-            f'critic: "{config.critic}" needs policy="table"; a network policy goes with '
-            'critic="network"'
+            f'critic: "{config.critic}"; policy="{config.policy}" goes with '
+            + " or ".join(f'"{name}"' for name in goes_with)
         )
-    if config.policy == "table" and config.critic == "network":
-        raise ValueError('critic: "network"; policy="table" goes with "table" or "model"')
     if config.visitation == "unnormalised" and not config.complete_episodes:
         raise ValueError(
             'visitation: "unnormalised" counts whole episodes; use complete_episodes=True'
         )
-    if config.critic == "model" and config.advantages != "critic":
+    if config.critic in ("model", "replay") and config.advantages != "critic":
         raise ValueError(
-            f'advantages: "{config.advantages}"; critic="model" gives those of every action, '
-            'use "critic"'
+            f'advantages: "{config.advantages}"; critic="{config.critic}" gives those of every '
+            'action, use "critic"'
         )
+    if config.critic == "replay":
+        for name, value in REPLAY_TAKES.items():
+            if getattr(config, name) != value:
+                raise ValueError(
+                    f'{name}: {getattr(config, name)!r}; critic="replay" learns from single '
+                    f"steps, use {value!r}"
+                )
+
+
+REPLAY_TAKES = {"returns": "n_step", "complete_episodes": False, "visitation": "undiscounted"}
 
 
 def check_useful(settings: dict[str, Any], config: "Config") -> None:

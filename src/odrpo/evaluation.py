@@ -12,7 +12,8 @@ from gymnasium.vector import VectorEnv
 from odrpo.config import Config
 from odrpo.envs import make
 from odrpo.envs.env import Array, Env
-from odrpo.learner import Learner, Sizes, probabilities
+from odrpo.envs.spaces import encode_actions
+from odrpo.learner import Learner, Sizes, act, best
 from odrpo.rollout.host import HostWalkers
 
 MOST_STEPS = 10_000
@@ -96,12 +97,10 @@ def _on_device(
     def step(carry: tuple) -> tuple:
         count, key, state, observation, total, alive = carry
         key, act_key, step_key = jax.random.split(key, 3)
-        policy = probabilities(config, sizes, learner, observation)
-        action = (
-            jnp.argmax(policy, axis=1)
-            if deterministic
-            else jax.random.categorical(act_key, jnp.log(policy))
-        ).astype(jnp.int32)
+        if deterministic:
+            action = best(config, sizes, learner, observation)
+        else:
+            action = act(config, sizes, learner, act_key, observation)
         taken = jax.vmap(env.step)(jax.random.split(step_key, episodes), state, action)
         total = total + jnp.where(alive, taken.reward.astype(total.dtype), 0)
         alive = alive & ~(taken.terminated | taken.truncated)
@@ -120,16 +119,19 @@ def _on_host(
     returns: list[list[float]] = [[] for _ in share]
     unfinished = 0
     walkers = HostWalkers(env, seed)
-    chooser = np.random.default_rng(seed)
+    key = jax.random.key(seed)
 
-    def act(_: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    def choose(number: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         if not hasattr(model, "learner"):
             actions, _ = model.predict(walkers.raw, deterministic=deterministic)
-            return np.asarray(actions) - getattr(env.single_action_space, "start", 0)
-        return choose(model.distribution(observation, mask), deterministic, chooser)
+            return encode_actions(env.single_action_space, np.asarray(actions))
+        drawn = key if deterministic else jax.random.fold_in(key, number)
+        return model.act(observation, drawn, deterministic, mask)
 
+    number = 0
     while any(len(done) < wanted for done, wanted in zip(returns, share, strict=True)):
-        row = walkers.step(act, 0)
+        row = walkers.step(choose, number)
+        number += 1
         late = walkers.time >= limit
         for k in np.flatnonzero(row["terminated"] | row["truncated"] | late):
             if len(returns[k]) < share[k]:
@@ -144,12 +146,3 @@ def _share(one: Any, other: Any) -> bool:
     """Whether two vector environments are the same, or step the same ones."""
     mine, its = (getattr(env, "envs", [env]) for env in (one, other))
     return any(a is b for a in mine for b in its)
-
-
-def choose(policy: np.ndarray, deterministic: bool, chooser: np.random.Generator) -> np.ndarray:
-    """The most probable actions, or actions drawn, (N, A) to (N,)."""
-    if deterministic:
-        return policy.argmax(axis=1)
-    cumulative = policy.cumsum(axis=1)
-    drawn = chooser.random((len(policy), 1)) * cumulative[:, -1:]
-    return (drawn >= cumulative).sum(axis=1).clip(max=policy.shape[1] - 1)

@@ -6,10 +6,16 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.config import Config
-from odrpo.critics import Critic, ModelCritic, NetworkCritic, TableCritic
+from odrpo.critics import EnsembleCritic, ModelCritic, NetworkCritic, TableCritic
 from odrpo.envs.env import Array
 from odrpo.observations import Normaliser
-from odrpo.policies import CategoricalPolicy, Policy, TabularPolicy
+from odrpo.policies import (
+    CategoricalPolicy,
+    GenerativePolicy,
+    Policy,
+    TabularPolicy,
+    masked,
+)
 
 
 class Sizes(NamedTuple):
@@ -19,7 +25,10 @@ class Sizes(NamedTuple):
     """The number of states, where an observation is the index of one."""
     features: int
     """The length of an observation as a network sees it."""
-    actions: int
+    actions: int | None
+    """The number of actions; None: they are a continuum."""
+    dimensions: int | None = None
+    """Those of an action of a continuum."""
 
 
 class Learner(NamedTuple):
@@ -39,10 +48,22 @@ class Learner(NamedTuple):
 def policy_of(config: Config, sizes: Sizes) -> Policy:
     """The kind of policy that the config asks for."""
     if config.policy == "table":
-        return TabularPolicy(sizes.states or 0, sizes.actions)
+        return TabularPolicy(sizes.states or 0, sizes.actions or 0)
+    if config.policy == "generative":
+        return GenerativePolicy(
+            sizes.features,
+            sizes.dimensions or 0,
+            config.hidden,
+            config.levels,
+            config.candidates,
+            config.candidate_noise,
+            config.policy_epochs,
+            config.minibatch,
+            config.projection_states,
+        )
     return CategoricalPolicy(
         sizes.features,
-        sizes.actions,
+        sizes.actions or 0,
         config.hidden,
         config.projection,
         config.policy_epochs,
@@ -51,22 +72,35 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
     )
 
 
-def critic_of(config: Config, sizes: Sizes) -> Critic:
+def critic_of(config: Config, sizes: Sizes) -> Any:
     """The kind of critic that the config asks for."""
     action_values = config.advantages in ("critic", "doubly_robust")
+    if config.critic == "replay":
+        return EnsembleCritic(
+            sizes.features,
+            sizes.actions,
+            sizes.dimensions,
+            config.hidden,
+            config.members,
+            config.layer_norm,
+            config.combine,
+        )
     if config.critic == "model":
         return ModelCritic(
             sizes.states or 0,
-            sizes.actions,
+            sizes.actions or 0,
             config.initial_value,
             config.initial_weight,
             config.optimism,
         )
     if config.critic == "table":
-        return TableCritic(sizes.states or 0, sizes.actions, action_values, config.initial_value)
+        return TableCritic(
+            sizes.states or 0, sizes.actions or 0, action_values, config.initial_value
+        )
     return NetworkCritic(
         sizes.features,
-        sizes.actions,
+        sizes.actions or config.candidates,
+        sizes.dimensions,
         action_values,
         config.hidden,
         config.critic_epochs,
@@ -101,14 +135,6 @@ def features(config: Config, sizes: Sizes, learner: Learner, observation: Array)
     return observation if config.policy == "table" else jax.nn.one_hot(observation, sizes.states)
 
 
-def probabilities(
-    config: Config, sizes: Sizes, learner: Learner, observation: Array, mask: Array | None = None
-) -> Array:
-    """pi(.|s) at raw observations, (N, A)."""
-    x = features(config, sizes, learner, observation)
-    return masked(policy_of(config, sizes).probabilities(learner.policy, x), mask)
-
-
 def act(
     config: Config,
     sizes: Sizes,
@@ -116,17 +142,34 @@ def act(
     key: jax.Array | tuple,
     observation: Array,
     mask: Array | None = None,
+    noise: Array | float = 0.0,
 ) -> Array:
-    """Actions drawn from the policy, (N,); the key may come with a number to be folded in."""
+    """Actions drawn from the policy; the key may come with a number to be folded in.
+
+    To those of a continuum noise of that standard deviation is added.
+    """
     if isinstance(key, tuple):
         key = jax.random.fold_in(*key)
-    policy = probabilities(config, sizes, learner, observation, mask)
-    return jax.random.categorical(key, jnp.log(policy)).astype(jnp.int32)
+    x = features(config, sizes, learner, observation)
+    action = policy_of(config, sizes).act(learner.policy, x, key, mask)
+    if sizes.dimensions is None:
+        return action
+    drawn = jax.random.normal(jax.random.fold_in(key, 1), action.shape)
+    return jnp.clip(action + noise * drawn, -1, 1)
 
 
-def masked(policy: Array, mask: Array | None) -> Array:
-    """The policy without the actions that are not allowed, (N, A)."""
-    if mask is None:
-        return policy
-    kept = jnp.where(mask, policy + 1e-30, 0)
-    return kept / jnp.sum(kept, axis=1, keepdims=True)
+def best(
+    config: Config, sizes: Sizes, learner: Learner, observation: Array, mask: Array | None = None
+) -> Array:
+    """The actions to take where nothing is to be explored."""
+    x = features(config, sizes, learner, observation)
+    return policy_of(config, sizes).best(learner.policy, x, mask)
+
+
+def probabilities(
+    config: Config, sizes: Sizes, learner: Learner, observation: Array, mask: Array | None = None
+) -> Array:
+    """pi(.|s) of finitely many actions at raw observations, (N, A)."""
+    x = features(config, sizes, learner, observation)
+    at = policy_of(config, sizes).at(learner.policy, x, jax.random.key(0))
+    return masked(at.policy, mask)

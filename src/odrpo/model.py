@@ -11,15 +11,16 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm, checkpoint
+from odrpo.algorithm import compiled_act
 from odrpo.callbacks import Callbacks
 from odrpo.config import Config, check_names
 from odrpo.config_checks import check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
-from odrpo.evaluation import choose
-from odrpo.learner import Learner, Sizes, probabilities
+from odrpo.learner import Learner, Sizes, best, probabilities
 from odrpo.presets import PresetName, settings_for
 from odrpo.records import Episode, Records
+from odrpo.replay import Replay
 from odrpo.rollout import device
 from odrpo.rollout.host import HostWalkers
 from odrpo.training import train
@@ -66,15 +67,14 @@ class ODRPO:
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
         self.sizes = _sizes(self.observation_space, self.action_space)
-        preferred, limit = settings_for(
-            self.env_id, name, self.sizes.states, self.sizes.actions, preset
-        )
+        preferred, limit = settings_for(self.env_id, name, self.sizes, preset)
         self.max_steps = limit if max_steps is None else _whole("max_steps", max_steps)
         self.config = Config.create(metric=chosen, **(preferred | settings))
         check_useful(settings, self.config)
         self._begin()
         self._source: Any = env
         self._set_env(settings)
+        self.replay = self._new_replay()
         self.records = Records()
         self.target = 0
         device_env = None if isinstance(self.env, VectorEnv) else self.env
@@ -118,28 +118,51 @@ class ODRPO:
             action_masks: True where an action is allowed, (A,) or (B, A).
         """
         batch, single = spaces.as_batch(self.observation_space, observation)
-        policy = self.distribution(spaces.encode(self.observation_space, batch), action_masks)
-        action = choose(policy, deterministic, self._chooser) + int(self.action_space.start)
+        encoded = spaces.encode(self.observation_space, batch)
+        self._drawn += not deterministic
+        key = jax.random.fold_in(jax.random.key(self.seed), self._drawn)
+        action = self.act(encoded, key, deterministic, action_masks)
+        action = spaces.decode_actions(self.action_space, action)
         return (action[0] if single else action), state
 
     def probabilities(self, observation: Any, action_masks: Any = None) -> np.ndarray:
         """pi(.|s) for an observation, (A,), or a batch of them, (B, A)."""
+        if self.sizes.actions is None:
+            raise ValueError("env: its actions are a continuum, which has no probabilities")
         batch, single = spaces.as_batch(self.observation_space, observation)
-        policy = self.distribution(spaces.encode(self.observation_space, batch), action_masks)
+        encoded = spaces.encode(self.observation_space, batch)
+        masks = self._checked_masks(len(encoded), action_masks)
+        learner = self.learner._replace(critic=None)
+        policy = np.asarray(
+            compiled_probabilities(self.config, self.sizes, learner, encoded, masks)
+        )
         return policy[0] if single else policy
 
-    def distribution(self, encoded: np.ndarray, masks: Any = None) -> np.ndarray:
-        """pi(.|s) at observations in the form that the algorithm takes, (B, A)."""
-        if masks is not None:
-            shape = (len(encoded), self.sizes.actions)
-            masks = np.asarray(masks).astype(bool)
-            if masks.shape not in (shape, shape[1:]):
-                raise ValueError(f"action_masks: shape {masks.shape}, expected {shape}")
-            masks = np.broadcast_to(masks, shape)
-            if not masks.any(axis=1).all():
-                raise ValueError("action_masks: a row forbids all actions; allow at least one")
+    def act(
+        self, encoded: np.ndarray, key: jax.Array, deterministic: bool, masks: Any = None
+    ) -> np.ndarray:
+        """Actions as the algorithm counts them at observations in the form that it takes."""
+        masks = self._checked_masks(len(encoded), masks)
         learner = self.learner._replace(critic=None)
-        return np.asarray(compiled_probabilities(self.config, self.sizes, learner, encoded, masks))
+        if deterministic:
+            action = compiled_best(self.config, self.sizes, learner, encoded, masks)
+        else:
+            action = compiled_act(self.config, self.sizes, learner, key, encoded, masks)
+        return np.asarray(action)
+
+    def _checked_masks(self, count: int, masks: Any) -> np.ndarray | None:
+        if masks is None:
+            return None
+        if self.sizes.actions is None:
+            raise ValueError("action_masks: the actions are a continuum; leave it out")
+        shape = (count, self.sizes.actions)
+        masks = np.asarray(masks).astype(bool)
+        if masks.shape not in (shape, shape[1:]):
+            raise ValueError(f"action_masks: shape {masks.shape}, expected {shape}")
+        masks = np.broadcast_to(masks, shape)
+        if not masks.any(axis=1).all():
+            raise ValueError("action_masks: a row forbids all actions; allow at least one")
+        return masks
 
     @property
     def learner(self) -> Learner:
@@ -162,8 +185,14 @@ class ODRPO:
         """Steps taken in the environments so far."""
         return self.records.timesteps
 
-    def save(self, path: str | Path) -> None:
-        """Write all that is needed to predict, and to go on: one file without any code in it."""
+    def save(self, path: str | Path, replay: bool = False) -> None:
+        """Write all that is needed to predict, and to go on: one file without any code in it.
+
+        Args:
+            path: Where to.
+            replay: Whether the transitions that an off-policy critic learns from are to be in it:
+                without them training that goes on begins with a warm-up.
+        """
         header = {
             "version": version("odrpo"),
             "env": self.env_id,
@@ -182,6 +211,9 @@ class ODRPO:
         arrays = checkpoint.flatten(self.state)
         if self.state.walkers is None:  # of a file whose environment was not needed yet
             arrays |= self._walker_arrays
+        if replay and self.replay is not None:
+            more, header["replay"] = self.replay.to_arrays()
+            arrays |= more
         checkpoint.write(Path(path), arrays, header)
 
     @classmethod
@@ -230,6 +262,9 @@ class ODRPO:
             lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)
         )
         self.state = checkpoint.restore(template, arrays)
+        self.replay = self._new_replay()
+        if self.replay is not None and "replay" in header:
+            self.replay.from_arrays(arrays, header["replay"])
         self._walker_arrays = {k: v for k, v in arrays.items() if k.startswith(".walkers")}
         self._source = self.env_id
 
@@ -249,11 +284,16 @@ class ODRPO:
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
     def _begin(self) -> None:
-        self.config.check_spaces(self.sizes.states, self.sizes.actions)
+        self.config.check_spaces(*self.sizes)
         self.walkers: HostWalkers | None = None
         self._env: Any = None
         self._walker_arrays = dict[str, np.ndarray]()
-        self._chooser = np.random.default_rng(self.seed)
+        self._drawn = 0
+
+    def _new_replay(self) -> Replay | None:
+        if self.config.critic != "replay":
+            return None
+        return Replay(self.config.replay_size, self.config.num_envs, self.seed)
 
     def _set_env(self, settings: dict[str, Any]) -> None:
         env = make(self._source, self.config.num_envs, self.backend, self.max_steps)
@@ -282,6 +322,7 @@ class ODRPO:
 
 
 compiled_init = jax.jit(algorithm.init, static_argnames="sizes")
+compiled_best = jax.jit(best, static_argnames="sizes")
 compiled_probabilities = jax.jit(probabilities, static_argnames="sizes")
 
 
@@ -297,6 +338,7 @@ def _sizes(observation_space: Any, action_space: Any) -> Sizes:
         spaces.state_count(observation_space),
         spaces.feature_count(observation_space),
         spaces.action_count(action_space),
+        spaces.action_dimensions(action_space),
     )
 
 

@@ -30,12 +30,17 @@ def init_layers(key: jax.Array, sizes: tuple[int, ...], last_scale: float) -> La
     ]
 
 
-def apply_layers(layers: Layers, features: Array) -> Array:
-    """(N, in) to (N, out), tanh between the layers."""
+def apply_layers(
+    layers: Layers, features: Array, activation: Callable[[Array], Array] = jnp.tanh
+) -> Array:
+    """(..., in) to (..., out), with the activation between the layers."""
     for weights, bias in layers[:-1]:
-        features = jnp.tanh(features @ weights + bias[None, :])
-    weights, bias = layers[-1]
-    return features @ weights + bias[None, :]
+        features = activation(_affine(features, weights, bias))
+    return _affine(features, *layers[-1])
+
+
+def _affine(features: Array, weights: Array, bias: Array) -> Array:
+    return features @ weights + jnp.expand_dims(bias, tuple(range(features.ndim - 1)))
 
 
 def fit(
@@ -53,22 +58,44 @@ def fit(
     minibatch = min(minibatch, size)
     count = size // minibatch
 
+    def step(carry: tuple, data: Any) -> tuple[tuple, None]:
+        params, optimiser = carry
+        params, optimiser, _ = descend(lambda p: (loss(p, data), None), params, optimiser, rate)
+        return (params, optimiser), None
+
+    if count * epochs == 1:
+        return step((params, optimiser), data)[0]
+
     # Shuffled once, begun anew elsewhere in each epoch: sorting is slow on a CPU.
     order_key, start_key = jax.random.split(key)
     order = permutation(order_key, size)
     start = jax.random.randint(start_key, (epochs, 1), 0, size)
     places = (start + jnp.arange(count * minibatch)[None, :]) % size
 
-    def step(carry: tuple, rows: Array) -> tuple[tuple, None]:
-        params, optimiser = carry
-        gradient = jax.grad(loss)(params, jax.tree.map(lambda x: x[rows], data))
-        with jax.numpy_dtype_promotion("standard"):  # optax mixes counts and floats
-            update, optimiser = adam.update(gradient, optimiser)
-        return (jax.tree.map(lambda p, u: p - rate * u, params, update), optimiser), None
+    def one(carry: tuple, rows: Array) -> tuple[tuple, None]:
+        return step(carry, jax.tree.map(lambda x: x[rows], data))
 
     batches = order[places].reshape(-1, minibatch)
-    (params, optimiser), _ = jax.lax.scan(step, (params, optimiser), batches)
-    return params, optimiser
+    return jax.lax.scan(one, (params, optimiser), batches)[0]
+
+
+def descend(
+    loss: Callable[[Any], tuple[Array, Any]], params: Any, optimiser: Any, rate: Array
+) -> tuple[Any, Any, Any]:
+    """One step of Adam; also what the loss gives beside its value."""
+    gradient, beside = jax.grad(loss, has_aux=True)(params)
+    with jax.numpy_dtype_promotion("standard"):  # optax mixes counts and floats
+        update, optimiser = adam.update(gradient, optimiser)
+    return jax.tree.map(lambda p, u: p - rate * u, params, update), optimiser, beside
+
+
+def some_rows(key: jax.Array, data: Any, count: int | None) -> Any:
+    """`count` of the rows of data (N, ...), drawn at random; None, or no fewer than N: all."""
+    size = jax.tree.leaves(data)[0].shape[0]
+    if count is None or count >= size:
+        return data
+    rows = permutation(key, size)[:count]
+    return jax.tree.map(lambda x: x[rows], data)
 
 
 def permutation(key: jax.Array, size: int) -> Array:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from odrpo.config import has_room_for_model
+from odrpo.learner import Sizes
 
 PresetName = Literal["tuned", "paper", "default"]
 Settings = dict[str, Any]
@@ -70,6 +71,30 @@ MANY_STATES: dict[str, Settings] = {
 
 VECTOR: dict[str, Settings] = {"kl": {"radius": 0.01}, "wasserstein": {"radius": 0.03}}
 """For all else: the defaults of Config, and a radius."""
+
+CONTINUOUS: dict[str, Settings] = {
+    "all": {
+        "policy": "generative",
+        "critic": "replay",
+        "returns": "n_step",
+        "n_step": 1,
+        "discount": 0.99,
+        "hidden": (256, 256),
+        "policy_rate": 1e-3,
+        "policy_epochs": 1,
+        "critic_rate": 1e-3,
+        "minibatch": 256,
+        "projection_states": 32,
+        "smoothing": 0.0,
+        "final_fraction": 0.1,
+        "horizon": 300_000,
+        "num_envs": 1,
+        "num_steps": 8,
+    },
+    "kl": {"radius": 0.5},
+    "wasserstein": {"radius": 0.1},
+}
+"""For continuous actions."""
 
 TABLE: Settings = {
     "policy": "table",
@@ -151,7 +176,7 @@ CARTPOLE = Task(
     episodes=200,
     tuned={
         "all": SMALL | {"smoothing": 0.02, "final_fraction": 0.1, "horizon": 80_000},
-        "kl": {"radius": 0.015},
+        "kl": {"radius": 0.015, "critic_epochs": 2},
         "wasserstein": {"radius": 0.03},
     },
     paper=PAPER_NETWORK | {"num_envs": 2, "policy_rate": 1e-2, "critic_rate": 1e-2},
@@ -164,9 +189,21 @@ ACROBOT = Task(
     timesteps=325_000,
     episodes=650,
     tuned={
-        "all": SMALL | {"smoothing": 0.0, "trace": 0.8, "final_fraction": 0.05, "horizon": 60_000},
-        "kl": {"radius": 0.015, "hidden": (64, 64)},
-        "wasserstein": {"radius": 0.035, "num_steps": 32, "trace": 0.65},
+        "all": SMALL | {"smoothing": 0.0, "final_fraction": 0.05},
+        "kl": {
+            "radius": 0.015,
+            "hidden": (64, 64),
+            "trace": 0.8,
+            "policy_epochs": 8,
+            "horizon": 60_000,
+        },
+        "wasserstein": {
+            "radius": 0.035,
+            "num_steps": 32,
+            "trace": 0.65,
+            "critic_epochs": 2,
+            "horizon": 45_000,
+        },
     },
     paper=PAPER_NETWORK | {"num_envs": 3, "policy_rate": 5e-3, "critic_rate": 5e-3},
     returns={"kl": -97, "wasserstein": -153, "trpo": -143, "ppo": -85, "a2c": -452},
@@ -176,15 +213,14 @@ TASKS: dict[str, Task] = {task.env: task for task in (TAXI, NCHAIN, CLIFF, CARTP
 
 
 def settings_for(
-    env: str | None, metric: str, states: int | None, actions: int, preset: PresetName = "tuned"
+    env: str | None, metric: str, sizes: Sizes, preset: PresetName = "tuned"
 ) -> tuple[Settings, int | None]:
     """The settings of a preset, and a step limit if it has one.
 
     Args:
         env: The id of an environment; None: one without.
         metric: "kl", "wasserstein" or "sinkhorn".
-        states: How many it has; None: they are not finite.
-        actions: How many there are.
+        sizes: What is seen and done in it.
         preset: "tuned" is ours, or the default where there is none; "paper" is the paper's.
     """
     if preset not in ("tuned", "paper", "default"):
@@ -197,11 +233,16 @@ def settings_for(
             )
         return task.paper, task.max_steps
     if task is None or preset == "default":
-        if states is None:
-            return of_metric(VECTOR, metric), None
-        finite = FINITE if has_room_for_model(states, actions) else MANY_STATES
-        return of_metric(finite, metric), None
+        return of_metric(_defaults(sizes), metric), None
     return of_metric(task.tuned, metric), task.max_steps
+
+
+def _defaults(sizes: Sizes) -> dict[str, Settings]:
+    if sizes.actions is None:
+        return CONTINUOUS
+    if sizes.states is None:
+        return VECTOR
+    return FINITE if has_room_for_model(sizes.states, sizes.actions) else MANY_STATES
 
 
 def of_metric(settings: dict[str, Settings], metric: str) -> Settings:

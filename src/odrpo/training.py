@@ -17,8 +17,11 @@ from odrpo import algorithm
 from odrpo.callbacks import Callback, Callbacks, as_list
 from odrpo.config import Config
 from odrpo.envs.env import Array, Env
-from odrpo.learner import Sizes
+from odrpo.learner import Learner, Sizes
+from odrpo.off_policy import compiled_improve_from_replay
 from odrpo.records import Played
+from odrpo.replay import Replay
+from odrpo.rollout import Batch
 from odrpo.rollout.host import HostWalkers
 
 if TYPE_CHECKING:
@@ -54,9 +57,9 @@ def train(
     for own in hooks:
         for hook in own:
             hook.before_training()
-    if isinstance(models[0].env, VectorEnv):
+    if isinstance(models[0].env, VectorEnv) or models[0].config.critic == "replay":
         for model, own in zip(models, hooks, strict=True):
-            _run(_OnHost(model), [model], [own], progress_bar)
+            _run(_Alone(model), [model], [own], progress_bar)
     else:
         _run(_OnDevice(models), models, hooks, progress_bar)
 
@@ -73,21 +76,59 @@ def _check_alike(models: Sequence["ODRPO"]) -> None:
             raise ValueError("models: they differ in more than their seeds; train them one by one")
 
 
-class _OnHost:
-    """One model with environments of Gymnasium's."""
+class _Alone:
+    """One model whose environments are Gymnasium's, or that learns from replay."""
 
     def __init__(self, model: "ODRPO") -> None:
         self.model = model
 
     def update(self) -> list[Result]:
-        model = self.model
+        model, config = self.model, self.model.config
+        key, collect_key, improve_key = jax.random.split(model.state.key, 3)
+        progress = np.float32(model.num_timesteps / config.horizon)
+        state, batch = self._collect(model.state, collect_key, progress)
+        played = Played.of(batch)
+        if model.replay is None:
+            learner, info = algorithm.compiled_improve(
+                config, model.sizes, state.learner, batch, improve_key, progress
+            )
+        else:
+            model.replay.add(batch)
+            while len(model.replay) < config.warm_up:
+                collect_key = jax.random.fold_in(collect_key, 1)
+                state, batch = self._collect(state, collect_key, progress)
+                model.replay.add(batch)
+                played = Played(*map(np.concatenate, zip(played, Played.of(batch), strict=True)))
+            learner, info = self._improve(state.learner, model.replay, improve_key, progress)
+        state = state._replace(learner=learner, key=key)
+        return [(state, *jax.tree.map(np.asarray, (played, info)))]
+
+    def _collect(
+        self, state: algorithm.State, key: jax.Array, progress: np.float32
+    ) -> tuple[algorithm.State, Batch]:
+        model, config = self.model, self.model.config
+        if not isinstance(model.env, VectorEnv):
+            walkers, batch = algorithm.compiled_collect(
+                config, model.sizes, model.env, state, key, progress
+            )
+            return state._replace(walkers=walkers), batch
         if model.walkers is None:
             model.walkers = HostWalkers(model.env, model.seed + model.num_timesteps)
-        progress = np.float32(model.num_timesteps / model.config.horizon)
-        state, batch, info = algorithm.update_on_host(
-            model.config, model.sizes, model.walkers, model.state, progress
+        batch = algorithm.collect_on_host(
+            config, model.sizes, model.walkers, state.learner, key, progress
         )
-        return [(state, *jax.tree.map(np.asarray, (Played.of(batch), info)))]
+        return state, batch
+
+    def _improve(
+        self, learner: Learner, replay: Replay, key: jax.Array, progress: np.float32
+    ) -> tuple[Learner, algorithm.Info]:
+        model, config = self.model, self.model.config
+        steps = config.num_envs * config.num_steps
+        count = max(1, round(steps * config.updates_per_step))
+        minibatches = replay.draw((count, config.minibatch), config.n_step, config.discount)
+        return compiled_improve_from_replay(
+            config, model.sizes, learner, minibatches, replay.reward_square, key, progress
+        )
 
 
 class _OnDevice:
@@ -140,7 +181,7 @@ compiled_updates = jax.jit(jax.vmap(_update, in_axes=(None, None, None, 0, 0)), 
 
 
 def _run(
-    trainer: _OnHost | _OnDevice,
+    trainer: _Alone | _OnDevice,
     models: Sequence["ODRPO"],
     hooks: list[list[Callback]],
     progress_bar: bool | None,

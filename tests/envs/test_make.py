@@ -114,6 +114,11 @@ def test_a_step_limit_for_what_a_function_makes() -> None:
         assert first_end(make(maker, 2, max_steps=7)) == 7
 
 
+class Switches(gymnasium.Env):
+    observation_space = gymnasium.spaces.Discrete(2)
+    action_space = gymnasium.spaces.MultiBinary(3)
+
+
 class Words(gymnasium.Env):
     observation_space = gymnasium.spaces.Text(5)
     action_space = gymnasium.spaces.Discrete(2)
@@ -125,7 +130,7 @@ REFUSED = {
     "unknown version": (("CartPole-v9", 1), "env: .*v9"),
     "unknown namespace": (("nowhere/CartPole-v1", 1), "env: .*nowhere"),
     "no id": (("not an id!", 1), "env: "),
-    "Box actions": (("Pendulum-v1", 1), "env: its action space is Box.*Discrete actions"),
+    "other actions": ((Switches(), 1), "env: its action space is MultiBinary.*Discrete actions"),
     "observations": ((Words(), 1), "env: its observation space is Text.*odrpo takes Discrete"),
     "a number": ((3, 1), "env: 3 is no environment; use an id"),
     "nothing": ((None, 1), "env: None is no environment; use an id"),

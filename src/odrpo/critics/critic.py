@@ -6,15 +6,16 @@ from typing import Any, NamedTuple, Protocol
 import jax
 
 from odrpo.envs.env import Array
+from odrpo.policies import Support
 
 
 class Samples(NamedTuple):
-    """N steps with what a critic learns from, (N, ...) each."""
+    """Steps with what a critic learns from, a row each."""
 
-    observation: Array
+    at: Support
+    """Where they were taken, and what could be done there."""
     action: Array
-    policy: Array
-    """pi at the observation, (N, A)."""
+    """Which of the support's actions was, by its number."""
     target: Array
     """The return of the action, estimated from the rollout."""
     reward: Array
@@ -31,8 +32,8 @@ class Critic(Protocol):
         """Parameters."""
         ...
 
-    def values(self, params: Any, observation: Array, policy: Array) -> Array:
-        """Q, (N, A), with E_pi[Q] the value of the state under `policy`, (N, A)."""
+    def values(self, params: Any, at: Support) -> Array:
+        """Q of the support's actions, (S, N), with E_pi[Q] the value of the state."""
         ...
 
     def fit(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 
 from odrpo.critics.critic import Samples
 from odrpo.envs.env import Array
+from odrpo.policies import Support
 
 # Each update goes on from the values of the last one.
 MAX_SWEEPS = 30
@@ -50,9 +51,9 @@ class ModelCritic:
         q = jnp.full(pairs, initial, jnp.float32)
         return Counts(jnp.zeros((*pairs, self.states)), zeros, zeros, q)
 
-    def values(self, params: Counts, observation: Array, policy: Array) -> Array:
-        """Rows of Q, (N,) to (N, A)."""
-        return params.q[observation]
+    def values(self, params: Counts, at: Support) -> Array:
+        """Rows of Q, (S, A)."""
+        return params.q[at.observation]
 
     def fit(
         self,
@@ -64,7 +65,7 @@ class ModelCritic:
         rate: Array,
     ) -> Counts:
         """Count the samples, then solve Q = R + gamma P E_pi[Q] by sweeps from the last V."""
-        place = (samples.observation, samples.action)
+        place = (samples.at.observation, samples.action)
         went_on = (samples.valid & ~samples.terminated).astype(params.q.dtype)
         valid = samples.valid.astype(params.q.dtype)
         successors = params.successors.at[(*place, samples.next_observation)].add(went_on)

@@ -10,13 +10,13 @@ import jax.numpy as jnp
 from odrpo.critics.critic import Samples
 from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, fit, init_layers
+from odrpo.policies import Support
 
 
 class Recent(NamedTuple):
-    """The samples of the last W batches of N, (W, N, ...) each."""
+    """The samples of the last W batches of B, (W, B, ...) each."""
 
-    observation: Array
-    policy: Array
+    at: Support
     action: Array
     target: Array
     valid: Array
@@ -46,6 +46,9 @@ class NetworkCritic:
 
     features: int
     actions: int
+    """How many there are at a state; of a continuum, how many are drawn."""
+    dimensions: int | None
+    """Those of an action of a continuum."""
     action_values: bool
     """Whether actions have values of their own, or all that of the state."""
     hidden: tuple[int, ...]
@@ -59,15 +62,21 @@ class NetworkCritic:
 
     def init(self, key: jax.Array) -> Network:
         """Values near zero."""
-        outputs = (1, self.actions) if self.action_values else (1,)
+        ends = [(self.features, 1)]
+        if self.action_values:
+            inputs = self.features + (self.dimensions or 0)
+            ends.append((inputs, self.actions if self.dimensions is None else 1))
         layers = tuple(
-            init_layers(k, (self.features, *self.hidden, count), 0.01)
-            for k, count in zip(jax.random.split(key, len(outputs)), outputs, strict=True)
+            init_layers(key, (first, *self.hidden, last), 0.01)
+            for key, (first, last) in zip(jax.random.split(key, len(ends)), ends, strict=True)
         )
         rows = (self.window, self.batch)
+        drawn = None
+        if self.dimensions is not None:
+            drawn = jnp.zeros((*rows, self.actions, self.dimensions))
+        at = Support(jnp.zeros((*rows, self.features)), jnp.zeros((*rows, self.actions)), drawn)
         recent = Recent(
-            jnp.zeros((*rows, self.features)),
-            jnp.zeros((*rows, self.actions)),
+            at,
             jnp.zeros(rows, jnp.int32),
             jnp.zeros(rows),
             jnp.zeros(rows),
@@ -75,9 +84,9 @@ class NetworkCritic:
         fits = jnp.zeros((), jnp.int32)
         return Network(layers, adam.init(layers), jnp.ones(()), fits, recent)
 
-    def values(self, params: Network, observation: Array, policy: Array) -> Array:
-        """(N, features) to (N, A)."""
-        return params.scale * self._normalised(params.layers, observation, policy)
+    def values(self, params: Network, at: Support) -> Array:
+        """(S, N)."""
+        return params.scale * self._normalised(params.layers, at)
 
     def fit(
         self,
@@ -91,13 +100,13 @@ class NetworkCritic:
         """Minimise the squared error of Q(s, a) to the targets of the last batches."""
         valid = samples.valid.astype(samples.target.dtype)
         params = self._rescale(params, samples.reward, valid, discount)
-        newest = Recent(samples.observation, samples.policy, samples.action, samples.target, valid)
+        newest = Recent(samples.at, samples.action, samples.target, valid)
         place = params.fits % self.window
         recent = jax.tree.map(lambda old, new: old.at[place].set(new), params.recent, newest)
         data = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), recent)
 
         def loss(layers: tuple[Layers, ...], data: Recent) -> Array:
-            values = self._normalised(layers, data.observation, data.policy)
+            values = self._normalised(layers, data.at)
             taken = data.action[:, None] == jnp.arange(self.actions)[None, :]
             chosen = jnp.sum(jnp.where(taken, values, 0), axis=1)
             return jnp.mean(data.valid * (chosen - data.target / params.scale) ** 2) / 2
@@ -107,12 +116,17 @@ class NetworkCritic:
         )
         return Network(layers, optimiser, params.scale, params.fits + 1, recent)
 
-    def _normalised(self, layers: tuple[Layers, ...], observation: Array, policy: Array) -> Array:
-        value = apply_layers(layers[0], observation)
+    def _normalised(self, layers: tuple[Layers, ...], at: Support) -> Array:
+        value = apply_layers(layers[0], at.observation)
         if not self.action_values:
-            return jnp.broadcast_to(value, policy.shape)
-        better = apply_layers(layers[1], observation)
-        return value + better - jnp.sum(policy * better, axis=1, keepdims=True)
+            return jnp.broadcast_to(value, at.policy.shape)
+        if at.actions is None:
+            better = apply_layers(layers[1], at.observation)
+        else:
+            state = jnp.broadcast_to(at.observation[:, None], (*at.policy.shape, self.features))
+            pairs = jnp.concatenate([state, at.actions], axis=2)
+            better = apply_layers(layers[1], pairs)[:, :, 0]
+        return value + better - jnp.sum(at.policy * better, axis=1, keepdims=True)
 
     def _rescale(self, params: Network, reward: Array, valid: Array, discount: Array) -> Network:
         """Follow the scale of the rewards, with the values kept as they are (as PopArt does).

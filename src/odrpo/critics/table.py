@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from odrpo.critics.critic import Samples
 from odrpo.envs.env import Array
+from odrpo.policies import Support
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class TableCritic:
         shape = (self.states, self.actions if self.action_values else 1)
         return jnp.full(shape, initial, jnp.float32)
 
-    def values(self, params: Array, observation: Array, policy: Array) -> Array:
-        """Rows of the table, (N,) to (N, A)."""
-        return jnp.broadcast_to(params[observation], policy.shape)
+    def values(self, params: Array, at: Support) -> Array:
+        """Rows of the table, (S, A)."""
+        return jnp.broadcast_to(params[at.observation], at.policy.shape)
 
     def fit(
         self,
@@ -42,7 +43,7 @@ class TableCritic:
     ) -> Array:
         """Move each entry that was visited a share `rate` of the way to its mean target."""
         action = samples.action if self.action_values else jnp.zeros_like(samples.action)
-        place = (samples.observation, action)
+        place = (samples.at.observation, action)
         visits = samples.valid.astype(params.dtype)
         count = jnp.zeros_like(params).at[place].add(visits)
         total = jnp.zeros_like(params).at[place].add(visits * samples.target)

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from odrpo.envs.classic import Acrobot, CartPole
 from odrpo.envs.env import Env
 from odrpo.envs.finite import FiniteMDP
-from odrpo.envs.spaces import action_count, feature_count
+from odrpo.envs.spaces import check_actions, feature_count
 
 Backend = Literal["auto", "device", "host"]
 ON_DEVICE: dict[str, Callable[..., Env]] = {"CartPole-v1": CartPole, "Acrobot-v1": Acrobot}
@@ -55,7 +55,7 @@ def make(
         )
     if backend == "host" and not hosted:
         raise ValueError(f"env: {env!r} runs on the device only; leave backend at 'auto'")
-    action_count(env.single_action_space if hosted else env.action_space)
+    check_actions(env.single_action_space if hosted else env.action_space)
     feature_count(env.single_observation_space if hosted else env.observation_space)
     return env
 
@@ -81,8 +81,12 @@ def _has_table(spec: Any) -> bool:
 def _made(name: str, max_steps: int | None) -> gymnasium.Env:
     try:
         return gymnasium.make(name, max_episode_steps=max_steps)
-    except gymnasium.error.Error as error:
-        raise ValueError(f"env: {error}") from error
+    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+        # MuJoCo's environments ask for packages one by one: name them all.
+        spec = gymnasium.registry.get(name)
+        mujoco = spec is not None and "mujoco" in str(spec.entry_point)
+        remedy = "; pip install 'odrpo[mujoco]'" if mujoco else ""
+        raise ValueError(f"env: {error}{remedy}") from error
 
 
 def _another(maker: Callable[[], Any], first: gymnasium.Env) -> Callable[[], gymnasium.Env]:

@@ -9,14 +9,58 @@ from gymnasium import spaces
 SUPPORTED = "Discrete, Box, MultiDiscrete, MultiBinary, or a Dict or Tuple of these"
 
 
-def action_count(space: gymnasium.Space) -> int:
-    """The number of actions of a Discrete space; any other is refused."""
+UNBOUNDED = 3.0
+"""An action without bounds is taken from [-3, 3]."""
+
+
+def check_actions(space: gymnasium.Space) -> None:
+    """Refuse actions that no policy of ours takes."""
     if isinstance(space, spaces.Discrete):
-        return int(space.n)
-    raise ValueError(
-        f"env: its action space is {space}; odrpo trains on Discrete actions. "
-        "A Box can be cut into a grid of actions with gymnasium.wrappers.TransformAction"
-    )
+        return
+    if not isinstance(space, spaces.Box) or np.prod(space.shape) == 0:
+        raise ValueError(
+            f"env: its action space is {space}; odrpo trains on Discrete actions and on a Box. "
+            "gymnasium.wrappers.TransformAction can make one of another space"
+        )
+
+
+def action_count(space: gymnasium.Space) -> int | None:
+    """The number of actions of a Discrete space; None for a continuum."""
+    return int(space.n) if isinstance(space, spaces.Discrete) else None
+
+
+def action_dimensions(space: gymnasium.Space) -> int | None:
+    """The number of components of a continuous action; None where actions are counted."""
+    return int(np.prod(space.shape)) if isinstance(space, spaces.Box) else None
+
+
+def decode_actions(space: gymnasium.Space, batch: np.ndarray) -> np.ndarray:
+    """What the environment takes, from numbers counted from 0, (B,), or from [-1, 1], (B, D)."""
+    if isinstance(space, spaces.Discrete):
+        return batch + space.start
+    low, high = _bounds(space)
+    shares = (np.asarray(batch, np.float64).reshape(-1, *low.shape) + 1) / 2
+    actions = np.clip(low + shares * (high - low), low, high)
+    whole = np.issubdtype(space.dtype, np.integer)
+    return (np.rint(actions) if whole else actions).astype(space.dtype)
+
+
+def encode_actions(space: gymnasium.Space, batch: np.ndarray) -> np.ndarray:
+    """The way back: actions of the environment as the algorithm has them."""
+    if isinstance(space, spaces.Discrete):
+        return batch - space.start
+    low, high = _bounds(space)
+    shares = (batch - low[None]) / np.where(high > low, high - low, 1)[None]
+    return (2 * shares - 1).reshape(len(batch), -1).astype(np.float32)
+
+
+def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a Box; one that is missing is put where [-3, 3] has it, or 6 from the other one."""
+    low, high = (bound.astype(np.float64) for bound in (space.low, space.high))
+    low = np.where(np.isfinite(low), low, np.minimum(-UNBOUNDED, high - 2 * UNBOUNDED))
+    low = np.where(np.isfinite(low), low, -UNBOUNDED)
+    high = np.where(np.isfinite(high), high, np.maximum(UNBOUNDED, low + 2 * UNBOUNDED))
+    return low, high
 
 
 def state_count(space: gymnasium.Space) -> int | None:

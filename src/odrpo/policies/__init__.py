@@ -1,7 +1,15 @@
-"""Policies: a table, or a network with a softmax. Each samples, offers a support, is projected."""
+"""Policies: a table, a softmax, a generator. Each samples, offers a support, is projected."""
 
 from odrpo.policies.categorical import CategoricalPolicy
-from odrpo.policies.support import Policy, Support
+from odrpo.policies.generative import GenerativePolicy
+from odrpo.policies.support import Policy, Support, masked
 from odrpo.policies.tabular import TabularPolicy
 
-__all__ = ["CategoricalPolicy", "Policy", "Support", "TabularPolicy"]
+__all__ = [
+    "CategoricalPolicy",
+    "GenerativePolicy",
+    "Policy",
+    "Support",
+    "TabularPolicy",
+    "masked",
+]

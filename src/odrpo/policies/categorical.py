@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array
-from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, permutation
+from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, some_rows
+from odrpo.policies.discrete import DiscretePolicy
 from odrpo.policies.support import Support
 
 
@@ -19,7 +20,7 @@ class Network(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CategoricalPolicy:
+class CategoricalPolicy(DiscretePolicy):
     """pi(a|s) = softmax of the network's outputs at s."""
 
     features: int
@@ -41,10 +42,6 @@ class CategoricalPolicy:
         policy = jax.nn.softmax(apply_layers(params.layers, observation))
         return jnp.maximum(policy, jnp.finfo(policy.dtype).tiny)
 
-    def support(self, observation: Array) -> Support:
-        """Every sample is a state of its own."""
-        return Support(observation, None)
-
     def project(
         self,
         params: Network,
@@ -60,11 +57,8 @@ class CategoricalPolicy:
         neural update).
         """
         subset_key, fit_key = jax.random.split(key)
-        data = (support.observation, target, weights)
         size = target.shape[0]
-        if self.subset is not None and self.subset < size:
-            rows = permutation(subset_key, size)[: self.subset]
-            data = jax.tree.map(lambda x: x[rows], data)
+        data = some_rows(subset_key, (support.observation, target, weights), self.subset)
 
         def loss(layers: Layers, data: tuple) -> Array:
             observation, target, weights = data

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array
+from odrpo.policies.discrete import DiscretePolicy
 from odrpo.policies.support import Support
 
 # What a tilt has brought down to zero it can't bring up again, whatever comes to light later: no
@@ -14,7 +15,7 @@ FLOOR = 1e-8
 
 
 @dataclass(frozen=True)
-class TabularPolicy:
+class TabularPolicy(DiscretePolicy):
     """One row of probabilities a state; the parameters are the table, (S, A)."""
 
     states: int
@@ -28,9 +29,9 @@ class TabularPolicy:
         """Rows of the table."""
         return params[observation]
 
-    def support(self, observation: Array) -> Support:
+    def support(self, params: Array, at: Support) -> Support:
         """All states: samples at the same state are one row of the problem."""
-        return Support(jnp.arange(self.states), observation)
+        return Support(jnp.arange(self.states), params, rows=at.observation)
 
     def project(
         self,

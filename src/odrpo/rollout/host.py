@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from odrpo.envs.spaces import action_count, encode
+from odrpo.envs.spaces import action_count, decode_actions, encode
 from odrpo.rollout.batch import Batch
 
 Act = Callable[[int, np.ndarray, np.ndarray | None], np.ndarray]
-"""Actions, (B,), counted from 0: from the number of the step, observations and a mask or None."""
+"""Actions, (B,) counted from 0, or (B, D) in [-1, 1]: from the number of the step, observations and
+a mask or None."""
 
 
 class HostWalkers:
@@ -63,8 +64,8 @@ class HostWalkers:
     def step(self, act: Act, number: int) -> dict[str, Any]:
         """One step in each environment: a row of a batch."""
         action = np.asarray(act(number, self.observation, self.mask))
-        start = getattr(self.env.single_action_space, "start", 0)
-        raw, reward, terminated, truncated, infos = self.env.step(action + start)
+        taken = decode_actions(self.env.single_action_space, action)
+        raw, reward, terminated, truncated, infos = self.env.step(taken)
         reward = np.asarray(reward, np.float32)
         valid = ~self.idle
         terminated = np.asarray(terminated, bool) & valid
@@ -76,7 +77,7 @@ class HostWalkers:
         episode_return = self.episode_return + np.where(valid, reward, 0)
         row = {
             "observation": self.observation,
-            "action": action.astype(np.int32),
+            "action": action.astype(np.int32 if self.actions else np.float32),
             "reward": np.where(valid, reward, 0),
             "next_observation": self._true_next(following, infos, done),
             "terminated": terminated,
@@ -108,7 +109,7 @@ class HostWalkers:
     ) -> np.ndarray | None:
         """Which actions are allowed, (B, A); None where the environment does not say."""
         given = infos.get("action_mask")
-        if given is None and before is None:
+        if self.actions is None or (given is None and before is None):
             return None
         everywhere = np.ones(self.env.num_envs, bool)
         fresh = everywhere if fresh is None else fresh

@@ -1,0 +1,139 @@
+"""Several networks for Q, fitted to one-step targets of transitions from replay."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.envs.env import Array
+from odrpo.networks import Layers, adam, descend, init_layers
+from odrpo.policies import Support
+
+
+class Transitions(NamedTuple):
+    """Steps that any policy took, a row each."""
+
+    observation: Array
+    action: Array
+    reward: Array
+    """Of one step, or the discounted sum of several."""
+    next_observation: Array
+    discount: Array
+    """What the value at the next observation counts for; zero where the episode terminated."""
+
+
+class Ensemble(NamedTuple):
+    """E networks, their slow copies, and what else goes from step to step."""
+
+    layers: Layers
+    """(E, in, out) and (E, 1, out) each."""
+    slow: Layers
+    optimiser: Any
+    scale: Array
+    """The networks see values in this unit: see `rescale`."""
+
+
+@dataclass(frozen=True)
+class EnsembleCritic:
+    """Q is the least of E networks, which keeps overrated actions from being chosen, or their mean.
+
+    Fujimoto et al. 2018 (the least of two), Hiraoka et al. 2022 (layer norm).
+    """
+
+    features: int
+    actions: int | None
+    """Of finitely many actions every one has an output; others are inputs."""
+    dimensions: int | None
+    hidden: tuple[int, ...]
+    members: int
+    layer_norm: bool
+    combine: Literal["least", "mean"]
+
+    def init(self, key: jax.Array) -> Ensemble:
+        """Values near zero."""
+        sizes = (self.features + (self.dimensions or 0), *self.hidden, self.actions or 1)
+        keys = jax.random.split(key, self.members)
+        layers = [
+            (weights, bias[:, None])
+            for weights, bias in jax.vmap(lambda key: init_layers(key, sizes, 0.01))(keys)
+        ]
+        return Ensemble(layers, layers, adam.init(layers), jnp.ones(()))
+
+    def values(self, params: Ensemble, at: Support) -> Array:
+        """Q of the support's actions, (S, N)."""
+        return params.scale * self._combined(
+            self._outputs(params.layers, at.observation, at.actions)
+        )
+
+    def step(
+        self,
+        params: Ensemble,
+        seen: Array,
+        following: Support,
+        data: Transitions,
+        rate: Array,
+        polyak: Array,
+    ) -> tuple[Ensemble, Array, Array]:
+        """One gradient step of all members to the same targets; the slow copies follow.
+
+        Args:
+            params: Those before.
+            seen: The observations of the transitions as networks take them, (S, features).
+            following: What the policy would do next.
+            data: The transitions.
+            rate: Of learning.
+            polyak: The share of the way that the slow copies go.
+
+        Returns:
+            Parameters, the targets, and what was known of them before, (S,) each.
+        """
+        q = self._combined(self._outputs(params.slow, following.observation, following.actions))
+        value = jnp.sum(following.policy * q, axis=1)
+        target = data.reward / params.scale + data.discount * value
+
+        def loss(layers: Layers) -> tuple[Array, Array]:
+            known = self._taken(layers, seen, data.action)
+            # A sum over the members: each learns as fast as it would alone.
+            return jnp.sum(jnp.mean((known - target[None]) ** 2, axis=1)) / 2, known
+
+        layers, optimiser, known = descend(loss, params.layers, params.optimiser, rate)
+        slow = jax.tree.map(lambda old, new: old + polyak * (new - old), params.slow, layers)
+        after = Ensemble(layers, slow, optimiser, params.scale)
+        return after, params.scale * target, params.scale * self._combined(known)
+
+    def rescale(self, params: Ensemble, mean_square: Array, discount: Array) -> Ensemble:
+        """Take about the spread of a discounted sum of rewards for the unit; values are kept."""
+        scale = jnp.maximum(jnp.sqrt(mean_square / jnp.maximum(1 - discount, 1e-3)), 1e-4)
+        ratio = params.scale / scale
+        layers, slow = (
+            [*below, (ratio * weights, ratio * bias)]
+            for *below, (weights, bias) in (params.layers, params.slow)
+        )
+        return params._replace(layers=layers, slow=slow, scale=scale)
+
+    def _combined(self, outputs: Array) -> Array:
+        return jnp.min(outputs, axis=0) if self.combine == "least" else jnp.mean(outputs, axis=0)
+
+    def _taken(self, layers: Layers, seen: Array, action: Array) -> Array:
+        """Of the actions taken alone, (E, S)."""
+        if self.dimensions is not None:
+            return self._outputs(layers, seen, action[:, None])[:, :, 0]
+        taken = action[:, None] == jnp.arange(self.actions)[None]
+        return jnp.sum(jnp.where(taken[None], self._outputs(layers, seen, None), 0), axis=2)
+
+    def _outputs(self, layers: Layers, seen: Array, actions: Array | None) -> Array:
+        """(E, S, N) in units of the scale."""
+        (first, bias), *rest = layers
+        x = seen[None] @ first[:, : self.features] + bias
+        if actions is not None:
+            # What a state adds to the first layer is the same for all its actions.
+            states, count, _ = actions.shape
+            own = actions.reshape(1, states * count, -1) @ first[:, self.features :]
+            x = jnp.repeat(x, count, axis=1) + own
+        for weights, bias in rest:
+            if self.layer_norm:
+                x = x - jnp.mean(x, axis=-1, keepdims=True)
+                x = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
+            x = jax.nn.relu(x) @ weights + bias
+        return x.reshape(self.members, len(seen), -1)

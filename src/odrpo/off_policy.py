@@ -1,0 +1,103 @@
+"""The same step from replay: a little of the critic, a little of the policy, many times a call."""
+
+from dataclasses import replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.algorithm import Info, Taken, explained_variance, fade, report, smoothed, solve
+from odrpo.config import Config
+from odrpo.critics import Transitions
+from odrpo.envs.env import Array
+from odrpo.learner import Learner, Sizes, critic_of, features, policy_of
+from odrpo.policies import GenerativePolicy
+from odrpo.trust_region import Problem
+
+
+def improve_from_replay(
+    config: Config,
+    sizes: Sizes,
+    learner: Learner,
+    minibatches: Transitions,
+    reward_square: Array,
+    key: jax.Array,
+    progress: Array,
+) -> tuple[Learner, Info]:
+    """As many iterations as there are minibatches, (U, B, ...); solutions are reported as means.
+
+    `reward_square` is the mean square of all rewards seen.
+    """
+    critic = critic_of(config, sizes)
+    learner = learner._replace(
+        critic=critic.rescale(learner.critic, reward_square, config.discount)
+    )
+    if config.normalise_observations and sizes.states is None:
+        seen = minibatches.observation.reshape(-1, sizes.features)
+        learner = learner._replace(normaliser=learner.normaliser.update(seen, jnp.ones(len(seen))))
+    left = fade(config, progress)
+
+    def step(carry: tuple[Learner, Any], part: tuple) -> tuple[tuple[Learner, Any], Taken]:
+        learner, _ = carry
+        data, key = part
+        after, taken = iterate(config, sizes, learner, data, key, left)
+        return (after, learner.policy), taken
+
+    keys = jax.random.split(key, len(minibatches.reward))
+    first = (learner, learner.policy)
+    (learner, before), taken = jax.lax.scan(step, first, (minibatches, keys))
+    # What the projection made of a step costs more to tell than the step: it is told of the last.
+    last = jax.tree.map(lambda x: x[-1], taken)
+    told = report(config, sizes, last, learner.policy, before)
+    solution = taken.solution
+    means = {"beta": solution.beta, "distance": solution.distance, "gap": solution.gap}
+    means |= {"gain": solution.gain, "explained_variance": taken.explained}
+    return learner, told._replace(**{name: jnp.mean(each) for name, each in means.items()})
+
+
+def iterate(
+    config: Config,
+    sizes: Sizes,
+    learner: Learner,
+    data: Transitions,
+    key: jax.Array,
+    left: Array,
+) -> tuple[Learner, Taken]:
+    """One gradient step of the critic, the exact step on some states, one of the policy."""
+    next_key, at_key, beta_key, project_key = jax.random.split(key, 4)
+    policy, critic = policy_of(config, sizes), critic_of(config, sizes)
+    seen = features(config, sizes, learner, data.observation)
+    beyond = features(config, sizes, learner, data.next_observation)
+    ahead = policy
+    if isinstance(policy, GenerativePolicy):
+        ahead = replace(policy, candidates=config.next_actions, candidate_noise=jnp.zeros(()))
+    following = ahead.at(learner.policy, beyond, next_key)
+
+    # Estimate.
+    critic_params, target, known = critic.step(
+        learner.critic, seen, following, data, config.critic_rate * left, config.polyak
+    )
+    explained = explained_variance(target, known, jnp.ones_like(target))
+    # Minibatches are drawn at random: the first states of one are as good as any.
+    support = policy.at(learner.policy, seen[: config.projection_states], at_key)
+    q = critic.values(critic_params, support)
+    advantages = q - jnp.sum(support.policy * q, axis=1, keepdims=True)
+
+    # Solve.
+    problem = Problem.create(advantages, support.policy, config.radius * left)
+    solution, learner = solve(config, support, problem, learner, beta_key)
+
+    # Project.
+    policy_params = policy.project(
+        learner.policy,
+        support,
+        smoothed(config, solution.policy, left),
+        problem.weights,
+        project_key,
+        config.policy_rate * left,
+    )
+    after = learner._replace(policy=policy_params, critic=critic_params)
+    return after, Taken(support, problem, solution, explained)
+
+
+compiled_improve_from_replay = jax.jit(improve_from_replay, static_argnames="sizes")

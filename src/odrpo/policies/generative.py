@@ -1,0 +1,196 @@
+"""A policy that generates actions from noise: any distribution, several modes included."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from odrpo.envs.env import Array
+from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, some_rows
+from odrpo.policies.support import Support
+
+NARROWEST = 1e-4
+"""Two quantiles next to each other count as no closer than this where densities are compared."""
+
+
+class Generator(NamedTuple):
+    """A trunk for the state, and a small head for each of D action dimensions."""
+
+    trunk: Layers
+    state: Array
+    """From the trunk to the heads, (D, H, W)."""
+    previous: Array
+    """From the dimensions before to the heads, (D, D, W); what is not before is not used."""
+    bias: Array
+    """(D, W)."""
+    out: Array
+    """(D, W, M + 1)."""
+    out_bias: Array
+    """(D, M + 1)."""
+
+
+class Network(NamedTuple):
+    """The generator, and where its optimiser stands."""
+
+    generator: Generator
+    optimiser: Any
+
+
+@dataclass(frozen=True)
+class GenerativePolicy:
+    """a = f(s, tau), tau uniform: dimension d is a quantile function given s and the ones before.
+
+    The quantile function is linear between its values at M levels, which are a running sum of
+    shares of [-1, 1]: it never falls, and never leaves the interval.
+    """
+
+    features: int
+    dimensions: int
+    hidden: tuple[int, ...]
+    levels: int
+    """M."""
+    candidates: int
+    """Actions drawn at each state of the support."""
+    candidate_noise: Array
+    """Standard deviation of what is added to them, so that they reach beyond the policy."""
+    epochs: int
+    minibatch: int
+    subset: int | None
+    """The fit uses so many states, drawn anew at each update; None: all."""
+    head: int = 64
+
+    def init(self, key: jax.Array) -> Network:
+        """Uniform on [-1, 1] in every dimension, or nearly so."""
+        trunk_key, state_key, previous_key, out_key = jax.random.split(key, 4)
+        count, width, head = self.dimensions, self.hidden[-1], self.head
+        generator = Generator(
+            init_layers(trunk_key, (self.features, *self.hidden), 2**0.5),
+            jax.random.normal(state_key, (count, width, head)) / width**0.5,
+            jax.random.normal(previous_key, (count, count, head)) / count**0.5,
+            jnp.zeros((count, head)),
+            0.01 * jax.random.normal(out_key, (count, head, self.levels + 1)) / head**0.5,
+            jnp.zeros((count, self.levels + 1)),
+        )
+        return Network(generator, adam.init(generator))
+
+    def act(self, params: Network, observation: Array, key: jax.Array, mask: None) -> Array:
+        """Actions drawn, (S, D)."""
+        tau = jax.random.uniform(key, (len(observation), 1, self.dimensions))
+        return self.sample(params.generator, observation, tau)[:, 0]
+
+    def best(self, params: Network, observation: Array, mask: None) -> Array:
+        """The median of each dimension given those before, (S, D)."""
+        tau = jnp.full((len(observation), 1, self.dimensions), 0.5)
+        return self.sample(params.generator, observation, tau)[:, 0]
+
+    def at(self, params: Network, observation: Array, key: jax.Array) -> Support:
+        """Candidates drawn at each observation, as probable as each other."""
+        tau_key, noise_key = jax.random.split(key)
+        shape = (len(observation), self.candidates, self.dimensions)
+        actions = self.sample(params.generator, observation, jax.random.uniform(tau_key, shape))
+        noise = self.candidate_noise * jax.random.normal(noise_key, shape)
+        policy = jnp.full(shape[:2], 1 / self.candidates)
+        return Support(observation, policy, jnp.clip(actions + noise, -1, 1))
+
+    def support(self, params: Network, at: Support) -> Support:
+        """Every sample is a state of its own."""
+        return at
+
+    def project(
+        self,
+        params: Network,
+        support: Support,
+        target: Array,
+        weights: Array,
+        key: jax.Array,
+        rate: Array,
+    ) -> Network:
+        """Quantile regression to the support's actions, each as probable as the target has it."""
+        subset_key, fit_key = jax.random.split(key)
+        size = target.shape[0]
+        data = (support.observation, support.actions, weights[:, None] * size * target)
+
+        def loss(generator: Generator, data: tuple) -> Array:
+            return self.loss(generator, *data)
+
+        data = some_rows(subset_key, data, self.subset)
+        return Network(*fit(loss, *params, data, fit_key, rate, self.epochs, self.minibatch))
+
+    def on_support(self, params: Network, old: Network, support: Support) -> Array:
+        """The old probabilities of the support's actions times how much denser it is there now."""
+        ratio = self.log_density(params, support) - self.log_density(old, support)
+        return jax.nn.softmax(ratio + jnp.log(support.policy), axis=1)
+
+    def entropy(self, params: Network, support: Support, policy: Array) -> Array:
+        """-E log density of each state, (S,), with `policy` what is on the support."""
+        return -jnp.sum(policy * self.log_density(params, support), axis=1)
+
+    def sample(self, generator: Generator, observation: Array, tau: Array) -> Array:
+        """f(s, tau), one dimension after the other: (S, F) and (S, N, D) to (S, N, D)."""
+        states = self._states(generator, observation)
+
+        def next_dimension(actions: Array, part: tuple) -> tuple[Array, None]:
+            number, state, previous, out, out_bias, tau = part
+            hidden = jax.nn.relu(state[:, None] + actions @ previous)
+            value = interpolate(quantiles(hidden @ out + out_bias[None, None]), tau)
+            return actions.at[:, :, number].set(value), None
+
+        parts = (
+            jnp.arange(self.dimensions),
+            jnp.moveaxis(states, 1, 0),
+            generator.previous,
+            generator.out,
+            generator.out_bias,
+            jnp.moveaxis(tau, 2, 0),
+        )
+        # What is not chosen yet is zero, so that it needs no mask.
+        return jax.lax.scan(next_dimension, jnp.zeros_like(tau), parts)[0]
+
+    def loss(
+        self, generator: Generator, observation: Array, actions: Array, weight: Array
+    ) -> Array:
+        """Pinball loss to weighted actions, (S, N, D) and (S, N): least at their quantiles."""
+        above = actions[..., None] - self._quantiles_given(generator, observation, actions)
+        level = (jnp.arange(0.5, self.levels) / self.levels)[None, None, None]
+        pinball = jnp.maximum(level * above, (level - 1) * above)
+        return jnp.mean(jnp.sum(weight * jnp.mean(pinball, axis=(2, 3)), axis=1))
+
+    def log_density(self, params: Network, support: Support) -> Array:
+        """At the support's actions, (S, N): between two quantiles as much as they are close."""
+        actions: Array = support.actions
+        values = self._quantiles_given(params.generator, support.observation, actions)
+        place = jnp.sum(values <= actions[..., None], axis=-1, keepdims=True) - 1
+        widths = jnp.maximum(jnp.diff(values, axis=-1), NARROWEST)
+        width = jnp.take_along_axis(widths, jnp.clip(place, 0, self.levels - 2), axis=-1)[..., 0]
+        return -jnp.sum(jnp.log(self.levels * width), axis=-1)
+
+    def _quantiles_given(self, generator: Generator, observation: Array, actions: Array) -> Array:
+        """Those of all dimensions at once, each given the true ones before it, (S, N, D, M)."""
+        earlier = jnp.tril(jnp.ones((self.dimensions,) * 2, actions.dtype), -1)
+        previous = jnp.einsum("sne,dew->sndw", actions, generator.previous * earlier[:, :, None])
+        hidden = jax.nn.relu(self._states(generator, observation)[:, None] + previous)
+        logits = jnp.einsum("sndw,dwm->sndm", hidden, generator.out)
+        return quantiles(logits + generator.out_bias[None, None])
+
+    def _states(self, generator: Generator, observation: Array) -> Array:
+        """What the heads see of the states, (S, D, W)."""
+        trunk = jax.nn.relu(apply_layers(generator.trunk, observation, jax.nn.relu))
+        return jnp.einsum("sh,dhw->sdw", trunk, generator.state) + generator.bias[None]
+
+
+def quantiles(logits: Array) -> Array:
+    """Values in [-1, 1] that never fall, (..., M + 1) to (..., M)."""
+    # The factor lets a network that starts out small get from flat to narrow several times faster.
+    return 2 * jnp.cumsum(jax.nn.softmax(4 * logits), axis=-1)[..., :-1] - 1
+
+
+def interpolate(values: Array, tau: Array) -> Array:
+    """The quantile function at tau: (..., M) at the levels (j + 1/2) / M and (...) to (...)."""
+    count = values.shape[-1]
+    place = jnp.clip(tau * count - 0.5, 0, count - 1)
+    below = jnp.minimum(place.astype(jnp.int32), count - 2)
+    share = place - below.astype(place.dtype)
+    low = jnp.take_along_axis(values, below[..., None], axis=-1)[..., 0]
+    high = jnp.take_along_axis(values, below[..., None] + 1, axis=-1)[..., 0]
+    return low + share * (high - low)

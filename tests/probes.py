@@ -1,5 +1,10 @@
 """Probe environments: each isolates one thing that can go wrong, and has a known answer."""
 
+from typing import Any
+
+import gymnasium
+import numpy as np
+
 from odrpo import FiniteMDP
 
 END = 2
@@ -33,3 +38,48 @@ def ending_reward() -> FiniteMDP:
     end, it would be worth less than 3.5, and near the cut ending would look better.
     """
     return FiniteMDP([[0, 1], [1, 1]], [[1.0, 2.0], [0, 0]], 0, [0, 1], max_steps=4)
+
+
+class Aim(gymnasium.Env):
+    """One step; the nearer the action comes to half of what is seen, the better.
+
+    Actions have a shape, and bounds of their own in each component.
+    """
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    action_space = gymnasium.spaces.Box(
+        np.array([[-2.0, 0.0]], np.float32), np.array([[6.0, 1.0]], np.float32)
+    )
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.seen = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        return self.seen, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        assert self.action_space.contains(action)
+        shares = 2 * (action - self.action_space.low) / np.ptp(self.bounds(), axis=0) - 1
+        return self.seen, -float(np.sum((shares[0] - self.seen / 2) ** 2)), True, False, {}
+
+    def bounds(self) -> np.ndarray:
+        return np.stack([self.action_space.low, self.action_space.high])
+
+    def missed_by(self, seen: np.ndarray, actions: np.ndarray) -> float:
+        """The mean distance from the best action, in shares of the bounds."""
+        shares = 2 * (actions - self.action_space.low) / np.ptp(self.bounds(), axis=0) - 1
+        return float(np.abs(shares[:, 0] - seen / 2).mean())
+
+
+class Endless(gymnasium.Env):
+    """A reward of one at every step whatever is done, cut off after a few: truncation is no end."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+        self.time = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.time += 1
+        return np.zeros(1, np.float32), 1.0, False, self.time == 4, {}

@@ -41,8 +41,8 @@ class Network(NamedTuple):
 class GenerativePolicy:
     """a = f(s, tau), tau uniform: dimension d is a quantile function given s and the ones before.
 
-    The quantile function is linear between its values at M levels, which are a running sum of
-    shares of [-1, 1]: it never falls, and never leaves the interval.
+    The quantile function is given by its values at M levels, a running sum of shares of [-1, 1]:
+    it never falls, and never leaves the interval.
     """
 
     features: int
@@ -157,12 +157,13 @@ class GenerativePolicy:
         return jnp.mean(jnp.sum(weight * jnp.mean(pinball, axis=(2, 3)), axis=1))
 
     def log_density(self, params: Network, support: Support) -> Array:
-        """At the support's actions, (S, N): between two quantiles as much as they are close."""
+        """At the support's actions, (S, N): the closer quantiles are, the denser it is."""
         actions: Array = support.actions
         values = self._quantiles_given(params.generator, support.observation, actions)
-        place = jnp.sum(values <= actions[..., None], axis=-1, keepdims=True) - 1
-        widths = jnp.maximum(jnp.diff(values, axis=-1), NARROWEST)
-        width = jnp.take_along_axis(widths, jnp.clip(place, 0, self.levels - 2), axis=-1)[..., 0]
+        between = (values[..., 1:] + values[..., :-1]) / 2
+        nearest = jnp.sum(between <= actions[..., None], axis=-1, keepdims=True)
+        width = jnp.take_along_axis(spread(values), nearest, axis=-1)[..., 0]
+        width = jnp.maximum(width, NARROWEST)
         return -jnp.sum(jnp.log(self.levels * width), axis=-1)
 
     def _quantiles_given(self, generator: Generator, observation: Array, actions: Array) -> Array:
@@ -185,12 +186,22 @@ def quantiles(logits: Array) -> Array:
     return 2 * jnp.cumsum(jax.nn.softmax(4 * logits), axis=-1)[..., :-1] - 1
 
 
+def spread(values: Array) -> Array:
+    """How far the share of each quantile reaches: to the nearer of its neighbours, (..., M).
+
+    Over a gap between two modes nothing is spread, which a line between quantiles would.
+    """
+    apart = jnp.diff(values, axis=-1)
+    before = jnp.concatenate([apart[..., :1], apart], axis=-1)
+    after = jnp.concatenate([apart, apart[..., -1:]], axis=-1)
+    return jnp.minimum(before, after)
+
+
 def interpolate(values: Array, tau: Array) -> Array:
     """The quantile function at tau: (..., M) at the levels (j + 1/2) / M and (...) to (...)."""
     count = values.shape[-1]
-    place = jnp.clip(tau * count - 0.5, 0, count - 1)
-    below = jnp.minimum(place.astype(jnp.int32), count - 2)
-    share = place - below.astype(place.dtype)
-    low = jnp.take_along_axis(values, below[..., None], axis=-1)[..., 0]
-    high = jnp.take_along_axis(values, below[..., None] + 1, axis=-1)[..., 0]
-    return low + share * (high - low)
+    level = jnp.clip((tau * count).astype(jnp.int32), 0, count - 1)
+    beside = tau * count - level.astype(tau.dtype) - 0.5
+    value = jnp.take_along_axis(values, level[..., None], axis=-1)[..., 0]
+    reach = jnp.take_along_axis(spread(values), level[..., None], axis=-1)[..., 0]
+    return jnp.clip(value + beside * reach, -1, 1)

@@ -1,0 +1,195 @@
+"""Continuous actions and learning from replay, on probes with known answers."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+
+import odrpo
+from odrpo.learner import critic_of, features, policy_of
+from tests import probes
+
+SMALL: dict[str, Any] = {
+    "hidden": (32, 32),
+    "minibatch": 64,
+    "warm_up": 128,
+    "num_steps": 32,
+    "horizon": 100_000,
+    "policy_rate": 3e-3,
+    "critic_rate": 3e-3,
+}
+ON_POLICY: dict[str, Any] = {
+    "critic": "network",
+    "returns": "lambda",
+    "hidden": (32, 32),
+    "num_steps": 256,
+    "policy_epochs": 5,
+    "projection_states": None,
+    "minibatch": 64,
+    "radius": 0.2,
+    "horizon": 100_000,
+}
+
+
+def aim(metric: str = "kl", **settings: Any) -> odrpo.ODRPO:
+    return odrpo.ODRPO(probes.Aim, metric, **(SMALL | settings))
+
+
+def missed_by(model: odrpo.ODRPO) -> float:
+    seen = np.random.default_rng(1).uniform(-1, 1, (200, 2)).astype(np.float32)
+    actions, _ = model.predict(seen, deterministic=True)
+    assert actions.shape == (200, 1, 2)
+    return probes.Aim().missed_by(seen, actions)
+
+
+@pytest.mark.parametrize(
+    ("metric", "settings"),
+    [
+        ("kl", {}),
+        ("wasserstein", {}),
+        pytest.param("sinkhorn", {}, marks=pytest.mark.slow),
+        pytest.param(
+            "kl", {"members": 3, "combine": "mean", "layer_norm": False}, marks=pytest.mark.slow
+        ),
+        pytest.param("kl", {"n_step": 3, "next_actions": 4}, marks=pytest.mark.slow),
+        pytest.param("kl", {"updates_per_step": 0.25}, marks=pytest.mark.slow),
+        pytest.param("kl", {"normalise_observations": True}, marks=pytest.mark.slow),
+    ],
+)
+def test_the_action_that_pays_is_found_at_every_state(metric: str, settings: dict) -> None:
+    assert missed_by(aim(metric)) > 0.2
+    assert missed_by(aim(metric, **settings).learn(2500)) < 0.1
+
+
+@pytest.mark.parametrize("advantages", ["critic", pytest.param("taken", marks=pytest.mark.slow)])
+def test_it_is_found_on_policy_too(advantages: str) -> None:
+    model = odrpo.ODRPO(probes.Aim, **(ON_POLICY | {"advantages": advantages, "num_envs": 4}))
+    assert missed_by(model.learn(40_000)) < 0.15
+
+
+def test_the_certificate_holds_at_every_update() -> None:
+    for metric in ("kl", "wasserstein"):
+        model = aim(metric).learn(600)
+        for row in model.records.updates:
+            assert row["distance"] <= row["radius"] * (1 + 1e-4)
+            assert abs(row["gap"]) <= 1e-4 * (1 + row["gain"])
+            assert row["beta"] > 0
+            assert row["gain"] > 0
+            assert np.isfinite(list(row.values())).all()
+
+
+def test_the_value_beyond_a_time_limit_counts() -> None:
+    model = odrpo.ODRPO(probes.Endless, **(SMALL | {"discount": 0.8, "polyak": 0.05})).learn(1500)
+    critic, policy = (of(model.config, model.sizes) for of in (critic_of, policy_of))
+    x = features(model.config, model.sizes, model.learner, np.zeros((1, 1), np.float32))
+    at = policy.at(model.learner.policy, x, jax.random.key(0))
+    np.testing.assert_allclose(critic.values(model.learner.critic, at), 5, rtol=0.1)
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    _assert_same(aim(seed=3).learn(400), aim(seed=3).learn(400))
+
+
+def test_learning_twice_is_learning_for_twice_as_long() -> None:
+    _assert_same(aim().learn(200).learn(200), aim().learn(400))
+
+
+def test_a_run_goes_on_from_its_file_with_all_it_has_seen(tmp_path: Path) -> None:
+    path = tmp_path / "model.odrpo"
+    one = aim().learn(400)
+    one.save(path, replay=True)
+    other = odrpo.ODRPO.load(path, env=probes.Aim)
+    assert len(other.replay) == len(one.replay) == 416  # type: ignore[arg-type]
+    # The environments begin anew, as they do in the run that went on after an evaluation.
+    one.walkers = None
+    _assert_same(one.learn(100), other.learn(100))
+
+
+def test_without_its_transitions_a_file_is_small_and_predicts_the_same(tmp_path: Path) -> None:
+    model = aim().learn(2000)
+    model.save(tmp_path / "small.odrpo")
+    model.save(tmp_path / "large.odrpo", replay=True)
+    sizes = [(tmp_path / f"{name}.odrpo").stat().st_size for name in ("small", "large")]
+    assert sizes[1] > sizes[0] + 2000 * 4 * 7
+    loaded = odrpo.ODRPO.load(tmp_path / "small.odrpo")
+    seen = np.zeros((3, 2), np.float32)
+    for deterministic in (True, False):
+        np.testing.assert_array_equal(
+            model.predict(seen, deterministic=deterministic)[0],
+            loaded.predict(seen, deterministic=deterministic)[0],
+        )
+
+
+def test_the_discrete_agents_can_learn_from_replay() -> None:
+    model = odrpo.ODRPO(
+        probes.reward_by_state_and_action(),
+        preset="default",
+        **(SMALL | {"num_envs": 4, "num_steps": 8}),
+        **{"policy": "network", "critic": "replay", "returns": "n_step", "n_step": 1},
+    )
+    policy = model.learn(1500).probabilities(np.array([0, 1]))
+    assert policy[0, 1] > 0.9
+    assert policy[1, 0] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"policy": "network"}, 'policy: "network" is for Discrete actions'),
+        ({"smoothing": 0.1}, "smoothing: it does nothing with policy='generative'"),
+        ({"critic_window": 3}, "critic_window: it does nothing with critic='replay'"),
+        ({"returns": "lambda"}, "returns: 'lambda'; critic=\"replay\" learns from single steps"),
+        ({"candidates": 1}, "candidates: 1; use a whole number of at least 2"),
+        ({"metric": odrpo.Wasserstein(np.ones((16, 16)))}, "cost: between continuous actions"),
+    ],
+)
+def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        odrpo.ODRPO("Pendulum-v1", **arguments)
+
+
+def test_a_generative_policy_is_refused_for_discrete_actions() -> None:
+    with pytest.raises(ValueError, match='policy: "generative" is for Box actions'):
+        odrpo.ODRPO("CartPole-v1", policy="generative")
+
+
+def test_masks_and_probabilities_are_for_discrete_actions() -> None:
+    model = aim()
+    with pytest.raises(ValueError, match="action_masks: the actions are a continuum"):
+        model.predict(np.zeros(2), action_masks=np.ones(3))
+    with pytest.raises(ValueError, match="a continuum, which has no probabilities"):
+        model.probabilities(np.zeros(2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_pendulum_is_learned_within_15000_steps(seed: int) -> None:
+    model = odrpo.ODRPO("Pendulum-v1", seed=seed, hidden=(128, 128), horizon=15_000)
+    model.learn(15_000)
+    assert odrpo.evaluate(model, "Pendulum-v1", 20, seed=100).mean() > -250
+
+
+def _assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
+    assert one.num_timesteps == other.num_timesteps
+    for a, b in zip(jax.tree.leaves(one.learner), jax.tree.leaves(other.learner), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert one.records.recent == other.records.recent
+
+
+def test_what_the_environment_gets_is_within_its_bounds() -> None:
+    class Unbounded(probes.Aim):
+        action_space = gymnasium.spaces.Box(
+            np.array([[-np.inf, 2.0]], np.float32), np.array([[np.inf, np.inf]], np.float32)
+        )
+
+        def bounds(self) -> np.ndarray:
+            return np.array([[[-3.0, 2.0]], [[3.0, 8.0]]])
+
+    model = odrpo.ODRPO(Unbounded, **SMALL)
+    actions = np.stack([model.predict(np.zeros(2))[0] for _ in range(50)])
+    assert (actions >= [-3, 2]).all()
+    assert (actions <= [3, 8]).all()
+    assert actions[:, 0, 0].std() > 1

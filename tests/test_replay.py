@@ -1,0 +1,116 @@
+"""The ring of transitions: what is drawn is what was put in."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from odrpo.replay import Replay
+from odrpo.rollout import Batch
+
+
+def steps(first: int, count: int, ends: dict[int, str] | None = None) -> Batch:
+    """Two environments whose observation counts the steps (the second one adds 1000)."""
+    ends = ends or {}
+    number = np.arange(first, first + count)
+    seen = np.stack([number, number + 1000], axis=1).astype(np.float32)[..., None]
+    terminated = np.array([[ends.get(n) == "terminated"] * 2 for n in number])
+    truncated = np.array([[ends.get(n) == "truncated"] * 2 for n in number])
+    idle = np.array([[ends.get(n) == "idle"] * 2 for n in number])
+    return Batch(
+        observation=seen,
+        action=-seen,
+        reward=10 * seen[..., 0],
+        next_observation=seen + 1,
+        terminated=terminated,
+        truncated=truncated,
+        time=np.zeros((count, 2), np.int32),
+        episode_return=np.zeros((count, 2), np.float32),
+        valid=~idle,
+    )
+
+
+def test_what_is_drawn_is_what_was_put_in() -> None:
+    replay = Replay(100, 2, seed=0)
+    replay.add(steps(0, 20, {7: "terminated", 12: "truncated"}))
+    assert len(replay) == 40
+    data = replay.draw((5, 200), 1, 0.9)
+    assert data.observation.shape == (5, 200, 1)
+    seen = data.observation[..., 0]
+    assert set(np.unique(seen)) == {*range(20), *range(1000, 1020)}
+    np.testing.assert_array_equal(data.action[..., 0], -seen)
+    np.testing.assert_array_equal(data.reward, 10 * seen)
+    np.testing.assert_array_equal(data.next_observation[..., 0], seen + 1)
+    ended = np.isin(seen, [7, 1007])
+    assert ended.any()
+    np.testing.assert_array_equal(data.discount, np.where(ended, 0, np.float32(0.9)))
+
+
+def test_the_oldest_make_room() -> None:
+    replay = Replay(20, 2, seed=0)
+    for first in range(0, 49, 7):
+        replay.add(steps(first, 7))
+    seen = replay.draw((2000,), 1, 0.9).observation[:, 0] % 1000
+    assert set(np.unique(seen)) == set(range(39, 49))
+    replay.add(steps(100, 25))
+    seen = replay.draw((2000,), 1, 0.9).observation[:, 0] % 1000
+    assert set(np.unique(seen)) == set(range(115, 125))
+
+
+@pytest.mark.parametrize("capacity", [100, 24])
+def test_several_steps_add_up_to_the_end_of_an_episode(capacity: int) -> None:
+    replay = Replay(capacity, 2, seed=0)
+    ends = {4: "terminated", 9: "truncated"}
+    replay.add(steps(0, 12, ends))
+    data = replay.draw((500,), 3, 0.5)
+    for seen, reward, following, discount in zip(
+        data.observation[:, 0] % 1000,
+        data.reward,
+        data.next_observation[:, 0] % 1000,
+        data.discount,
+        strict=True,
+    ):
+        last = next(n for n in range(int(seen), int(seen) + 3) if n in ends or n - seen == 2)
+        last = min(last, 11)
+        extra = 0 if reward < 10_000 else 1000
+        taken = np.arange(seen, last + 1)
+        expected = sum(0.5**k * 10 * (n + extra) for k, n in enumerate(taken))
+        assert reward == pytest.approx(expected)
+        assert following == last + 1
+        assert discount == (0 if last == 4 else 0.5 ** len(taken))
+
+
+def test_steps_at_which_nothing_was_done_are_not_drawn() -> None:
+    replay = Replay(100, 2, seed=0)
+    replay.add(steps(0, 6, {0: "idle", 3: "idle"}))
+    seen = replay.draw((500,), 1, 0.9).observation[:, 0] % 1000
+    assert set(np.unique(seen)) == {1, 2, 4, 5}
+
+
+def test_it_goes_on_from_what_was_saved() -> None:
+    def filled() -> Replay:
+        replay = Replay(20, 2, seed=3)
+        replay.add(steps(0, 17))
+        replay.draw((4,), 1, 0.9)
+        return replay
+
+    one, other = filled(), Replay(20, 2, seed=0)
+    arrays, described = one.to_arrays()
+    other.from_arrays(arrays, described)
+    for replay in (one, other):
+        replay.add(steps(17, 3))
+    assert one.reward_square == other.reward_square
+    _assert_equal(one.draw((50,), 2, 0.9), other.draw((50,), 2, 0.9))
+
+
+def test_arrays_of_another_size_are_refused() -> None:
+    replay = Replay(20, 2, seed=3)
+    replay.add(steps(0, 5))
+    arrays, described = replay.to_arrays()
+    with pytest.raises(ValueError, match="not 5 rows"):
+        Replay(20, 4, seed=0).from_arrays(arrays, described)
+
+
+def _assert_equal(one: Any, other: Any) -> None:
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -79,7 +79,7 @@ def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ("arguments", "message"),
     [
         (["train", "Nowhere-v0"], "env: Environment `Nowhere` doesn't exist"),
-        (["train", "Pendulum-v1"], "odrpo trains on Discrete actions"),
+        (["train", "Pendulum-v1", "--policy", "network"], "is for Discrete actions"),
         (["train", "CartPole-v1", "--radius", "-1"], "radius: -1.0; use a finite number"),
         (["train", "CartPole-v1", "--seeds", "0"], "seeds: 0; use a whole number > 0"),
         (["train", "FrozenLake-v1", "--preset", "paper"], "the paper has no settings for"),

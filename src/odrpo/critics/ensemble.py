@@ -94,8 +94,8 @@ class EnsembleCritic:
 
         def loss(layers: Layers) -> tuple[Array, Array]:
             known = self._taken(layers, seen, data.action)
-            # A sum over the members: each learns as fast as it would alone.
-            return jnp.sum(jnp.mean((known - target[None]) ** 2, axis=1)) / 2, known
+            # A sum: a mean would leave gradients too small for Adam's floor.
+            return jnp.sum((known - target[None]) ** 2), known
 
         layers, optimiser, known = descend(loss, params.layers, params.optimiser, rate)
         slow = jax.tree.map(lambda old, new: old + polyak * (new - old), params.slow, layers)

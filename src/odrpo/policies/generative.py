@@ -138,7 +138,7 @@ class GenerativePolicy:
 
         parts = (
             jnp.arange(self.dimensions),
-            jnp.moveaxis(states, 1, 0),
+            states,
             generator.previous,
             generator.out,
             generator.out_bias,
@@ -151,39 +151,48 @@ class GenerativePolicy:
         self, generator: Generator, observation: Array, actions: Array, weight: Array
     ) -> Array:
         """Pinball loss to weighted actions, (S, N, D) and (S, N): least at their quantiles."""
-        above = actions[..., None] - self._quantiles_given(generator, observation, actions)
-        level = (jnp.arange(0.5, self.levels) / self.levels)[None, None, None]
+        above = _by_dimension(actions) - self._quantiles_given(generator, observation, actions)
+        level = (jnp.arange(0.5, self.levels) / self.levels)[None, None]
         pinball = jnp.maximum(level * above, (level - 1) * above)
-        return jnp.mean(jnp.sum(weight * jnp.mean(pinball, axis=(2, 3)), axis=1))
+        # A sum over levels and dimensions: a mean would leave gradients too small for Adam's floor.
+        return jnp.sum(weight.reshape(1, -1, 1) * pinball) / len(observation)
 
     def log_density(self, params: Network, support: Support) -> Array:
         """At the support's actions, (S, N): the closer quantiles are, the denser it is."""
-        actions: Array = support.actions
-        values = self._quantiles_given(params.generator, support.observation, actions)
+        values = self._quantiles_given(params.generator, support.observation, support.actions)
         between = (values[..., 1:] + values[..., :-1]) / 2
-        nearest = jnp.sum(between <= actions[..., None], axis=-1, keepdims=True)
+        nearest = jnp.sum(between <= _by_dimension(support.actions), axis=-1, keepdims=True)
         width = jnp.take_along_axis(spread(values), nearest, axis=-1)[..., 0]
-        width = jnp.maximum(width, NARROWEST)
-        return -jnp.sum(jnp.log(self.levels * width), axis=-1)
+        density = -jnp.sum(jnp.log(self.levels * jnp.maximum(width, NARROWEST)), axis=0)
+        return density.reshape(support.policy.shape)
 
-    def _quantiles_given(self, generator: Generator, observation: Array, actions: Array) -> Array:
-        """Those of all dimensions at once, each given the true ones before it, (S, N, D, M)."""
-        earlier = jnp.tril(jnp.ones((self.dimensions,) * 2, actions.dtype), -1)
-        previous = jnp.einsum("sne,dew->sndw", actions, generator.previous * earlier[:, :, None])
-        hidden = jax.nn.relu(self._states(generator, observation)[:, None] + previous)
-        logits = jnp.einsum("sndw,dwm->sndm", hidden, generator.out)
-        return quantiles(logits + generator.out_bias[None, None])
+    def _quantiles_given(self, generator: Generator, observation: Array, actions: Any) -> Array:
+        """Those of all dimensions at once, each given the true ones before it, (D, S N, M)."""
+        states, count, _ = actions.shape
+        earlier = jnp.tril(jnp.ones((self.dimensions,) * 2, actions.dtype), -1)[:, :, None]
+        previous = actions.reshape(1, states * count, -1) @ (generator.previous * earlier)
+        state = jnp.repeat(self._states(generator, observation), count, axis=1)
+        hidden = jax.nn.relu(state + previous)
+        return quantiles(hidden @ generator.out + generator.out_bias[:, None])
 
     def _states(self, generator: Generator, observation: Array) -> Array:
-        """What the heads see of the states, (S, D, W)."""
+        """What the heads see of the states, (D, S, W)."""
         trunk = jax.nn.relu(apply_layers(generator.trunk, observation, jax.nn.relu))
-        return jnp.einsum("sh,dhw->sdw", trunk, generator.state) + generator.bias[None]
+        return trunk[None] @ generator.state + generator.bias[:, None]
+
+
+def _by_dimension(actions: Any) -> Array:
+    """(S, N, D) to (D, S N, 1)."""
+    return jnp.moveaxis(actions, 2, 0).reshape(actions.shape[2], -1, 1)
 
 
 def quantiles(logits: Array) -> Array:
     """Values in [-1, 1] that never fall, (..., M + 1) to (..., M)."""
     # The factor lets a network that starts out small get from flat to narrow several times faster.
-    return 2 * jnp.cumsum(jax.nn.softmax(4 * logits), axis=-1)[..., :-1] - 1
+    shares = jax.nn.softmax(4 * logits)
+    # A running sum, as a product: XLA's own takes several times as long on a CPU, and its gradient.
+    count = shares.shape[-1]
+    return 2 * shares @ jnp.triu(jnp.ones((count, count - 1), shares.dtype)) - 1
 
 
 def spread(values: Array) -> Array:

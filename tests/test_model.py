@@ -94,6 +94,14 @@ def test_a_model_file_predicts_without_an_environment(tmp_path: Path) -> None:
     assert odrpo.ODRPO.load(tmp_path / "own.odrpo", env=mdp).learn(256).num_timesteps == 1024
 
 
+def test_an_environment_that_is_handed_over_keeps_its_own_limit(tmp_path: Path) -> None:
+    odrpo.ODRPO("CliffWalking-v1", max_steps=50, num_envs=4, num_steps=16).save(tmp_path / "model")
+    mdp = odrpo.FiniteMDP.from_gymnasium("CliffWalking-v1", max_steps=7)
+    model = odrpo.ODRPO.load(tmp_path / "model", env=mdp).learn(64)
+    assert max(episode.length for episode in model.records.episodes) == 7
+    assert odrpo.ODRPO.load(tmp_path / "model", env="CliffWalking-v1").max_steps == 50
+
+
 def test_several_seeds_train_in_one_program() -> None:
     models = [small(seed=seed) for seed in range(3)]
     odrpo.train(models, 192)

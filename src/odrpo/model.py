@@ -241,6 +241,8 @@ class ODRPO:
             model._source = None
         elif env is not None:
             model._source = env
+            if not (isinstance(env, str | gymnasium.Env) or callable(env)):
+                model.max_steps = None  # tables and vector environments have a limit of their own
             model._set_env({})
         return model
 

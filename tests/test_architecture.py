@@ -8,6 +8,7 @@ import odrpo
 PACKAGE = Path(odrpo.__file__).parent
 # Each layer may import the layers before it.
 LAYERS = [
+    "arguments",
     "trust_region",
     "envs",
     "rollout",

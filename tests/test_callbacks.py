@@ -86,6 +86,30 @@ def test_checkpoints(tmp_path: Path) -> None:
         CheckpointEvery("x", 0)
 
 
+@pytest.mark.parametrize(
+    ("callback", "message"),
+    [
+        ("x", "callback: 'x'; use a function"),
+        (["x"], "callback: 'x'; use a function"),
+        (StopOnReward, r"callback: StopOnReward is a class; make an object of it, StopOnReward\("),
+        ([Diary], "callback: Diary is a class"),
+    ],
+)
+def test_what_is_no_callback_is_refused(callback: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cliff().learn(64, callback=callback)
+
+
+def test_callbacks_refuse_what_is_no_number() -> None:
+    for threshold in (np.nan, "high", None):
+        with pytest.raises(ValueError, match=r"threshold: .*; use a finite number"):
+            StopOnReward(threshold)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="stop_at: nan; use a finite number"):
+        EvaluateEvery("CliffWalking-v1", 100, stop_at=np.nan)
+    with pytest.raises(ValueError, match="episodes: 0; use a whole number > 0"):
+        EvaluateEvery("CliffWalking-v1", 100, episodes=0)
+
+
 def test_a_run_leaves_its_files(tmp_path: Path) -> None:
     model = cliff().learn(2048, run_dir=tmp_path / "run")
     folder = tmp_path / "run"

@@ -120,6 +120,32 @@ def test_a_damaged_file_is_named(saved: Path, name: str) -> None:
         checkpoint.read(saved)
 
 
+@pytest.mark.parametrize("flip", [0x01, 0x80, 0xFF])
+def test_a_flipped_byte_is_noticed_wherever_it_is(saved: Path, flip: int) -> None:
+    content = saved.read_bytes()
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= flip
+        saved.write_bytes(damaged)
+        with pytest.raises(ValueError, match="this is no odrpo model, or it is damaged"):
+            checkpoint.read(saved)
+
+
+def test_a_file_of_the_first_format_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "old.odrpo"
+    save_file({"x": np.zeros(2)}, path, metadata={"odrpo": '{"format": 1, "version": "0.1.0"}'})
+    with pytest.raises(ValueError, match="its format is 1, this version of odrpo reads 2"):
+        checkpoint.read(path)
+
+
+def test_a_place_that_can_not_be_written_to_is_named(saved: Path) -> None:
+    for path in (saved / "model.odrpo", saved.parent):
+        with pytest.raises(OSError, match="it can't be written") as error:
+            checkpoint.write(path, {"x": np.zeros(2)}, {})
+        assert error.value.filename == str(path)
+    assert list(saved.parent.iterdir()) == [saved]
+
+
 FOREIGN = {
     "no header": None,
     "another program's": {"format": "pt"},
@@ -141,7 +167,7 @@ def test_a_foreign_file_is_named(tmp_path: Path, name: str) -> None:
 def test_another_format_is_named(tmp_path: Path) -> None:
     path = tmp_path / "model.odrpo"
     checkpoint.write(path, {}, {"format": 99, "version": "7.0"})
-    message = f"{path}: its format is 99, this version of odrpo reads 1; .* by odrpo 7.0"
+    message = f"{path}: its format is 99, this version of odrpo reads 2; .* by odrpo 7.0"
     with pytest.raises(ValueError, match=message):
         checkpoint.read(path)
 

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tyro
 
 import odrpo
 from odrpo import cli
+from odrpo.cli.options import registry
 from odrpo.problem_files import read_problem, write_solution
 from tests.trust_region.problems import random_case
 
@@ -209,3 +211,21 @@ def test_the_installed_command_helps() -> None:
     assert "None" not in text.stdout
     text = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert text.stdout.strip() == f"odrpo {odrpo.__version__}"
+
+
+def test_a_negative_number_of_states_is_refused(monkeypatch, capsys) -> None:
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "solve", EXAMPLE, "--top", -1)
+    assert "top: -1; use a whole number >= 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("given", "read"), [("1e5", 100_000), ("-3", -3), ("2.0", 2)])
+def test_whole_numbers_on_the_command_line(given: str, read: int) -> None:
+    assert tyro.cli(int, args=[given], registry=registry) == read
+
+
+@pytest.mark.parametrize("given", ["1.5", "nan", "inf", "many"])
+def test_other_numbers_are_refused_on_the_command_line(given: str, capsys) -> None:
+    with pytest.raises(SystemExit):
+        tyro.cli(int, args=[given], registry=registry)
+    assert given in capsys.readouterr().err

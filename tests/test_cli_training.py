@@ -45,8 +45,9 @@ def test_train_resume_evaluate(
     assert timesteps(folder) == list(range(64, 2304 + 1, 64))
 
     capsys.readouterr()
-    run(monkeypatch, "evaluate", folder / "model.odrpo", "--episodes", 7)
-    assert "mean -13.00 +- 0.00 over 7 episodes" in capsys.readouterr().out
+    for place in (folder / "model.odrpo", folder):
+        run(monkeypatch, "evaluate", place, "--episodes", 7)
+        assert "mean -13.00 +- 0.00 over 7 episodes" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -83,8 +84,15 @@ def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["train", "CartPole-v1", "--radius", "-1"], "radius: -1.0; use a finite number"),
         (["train", "CartPole-v1", "--seeds", "0"], "seeds: 0; use a whole number > 0"),
         (["train", "FrozenLake-v1", "--preset", "paper"], "the paper has no settings for"),
+        (["train", "CartPole-v1", "--max-steps", "-1"], "max_steps: -1; use a whole number > 0"),
+        (["train", "CartPole-v1", "--episodes", "0"], "episodes: 0; use a whole number > 0"),
+        (["train", "CartPole-v1", "--timesteps", "-1"], "timesteps: -1; use a whole number >= 0"),
+        (["train", "CartPole-v1", "--seed", "-1"], "seed: -1; use a whole number >= 0"),
         (["resume", "empty"], "no model.odrpo in it"),
-        (["evaluate", "empty"], "there is no such file"),
+        (["resume", "nowhere"], "nowhere: there is no such folder"),
+        (["resume", "empty", "--episodes", "0"], "episodes: 0; use a whole number > 0"),
+        (["evaluate", "empty"], "empty/model.odrpo: there is no such file"),
+        (["evaluate", "seeds"], "it holds several seeds; choose one, such as seeds/seed_3"),
         (["evaluate", "x.odrpo", "--video", "x.mp4"], "use a name that ends in .gif"),
     ],
 )
@@ -97,10 +105,13 @@ def test_what_can_be_mended_is_said_in_a_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
+    (tmp_path / "seeds" / "seed_3").mkdir(parents=True)
+    (tmp_path / "seeds" / "seed_3" / "model.odrpo").touch()
     with pytest.raises(SystemExit) as error:
         run(monkeypatch, *arguments)
     assert error.value.code == 2
     assert message in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_folder_with_a_run_is_not_overwritten(

@@ -54,6 +54,11 @@ def test_evaluation_ends_where_the_environment_does_not(host: bool) -> None:
     np.testing.assert_allclose(returns, 10)
 
 
+def test_a_file_is_no_model() -> None:
+    with pytest.raises(ValueError, match=r"model: 'model.odrpo' has no predict; .*ODRPO\.load"):
+        odrpo.evaluate("model.odrpo", walk(5))
+
+
 def test_a_policy_that_gets_lost_on_the_cliff_comes_to_an_end() -> None:
     model = odrpo.ODRPO("CliffWalking-v1")
     with pytest.warns(RuntimeWarning, match="did not end within 10000 steps"):

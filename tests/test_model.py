@@ -94,6 +94,14 @@ def test_a_model_file_predicts_without_an_environment(tmp_path: Path) -> None:
     assert odrpo.ODRPO.load(tmp_path / "own.odrpo", env=mdp).learn(256).num_timesteps == 1024
 
 
+def test_an_environment_that_is_handed_over_keeps_its_own_limit(tmp_path: Path) -> None:
+    odrpo.ODRPO("CliffWalking-v1", max_steps=50, num_envs=4, num_steps=16).save(tmp_path / "model")
+    mdp = odrpo.FiniteMDP.from_gymnasium("CliffWalking-v1", max_steps=7)
+    model = odrpo.ODRPO.load(tmp_path / "model", env=mdp).learn(64)
+    assert max(episode.length for episode in model.records.episodes) == 7
+    assert odrpo.ODRPO.load(tmp_path / "model", env="CliffWalking-v1").max_steps == 50
+
+
 def test_several_seeds_train_in_one_program() -> None:
     models = [small(seed=seed) for seed in range(3)]
     odrpo.train(models, 192)
@@ -158,11 +166,56 @@ def test_draws_follow_the_policy() -> None:
         ({"optimism": 1.0}, "optimism: it does nothing with critic='network'"),
         ({"visitation": "unnormalised"}, "use complete_episodes=True"),
         ({"seed": 0.5}, "seed: 0.5; use a whole number"),
+        ({"seed": -1}, "seed: -1; use a whole number >= 0"),
+        ({"max_steps": 0}, "max_steps: 0; use a whole number > 0"),
+        ({"max_steps": -1, "backend": "host"}, "max_steps: -1; use a whole number > 0"),
+        ({"backend": "gpu"}, 'backend: \'gpu\'; use one of "auto", "device", "host"'),
+        ({"gamma": 0.9}, r"gamma: there is no such setting; did you mean discount\?"),
+        ({"learning_rate": 0.1}, "did you mean policy_rate"),
+        ({"n_steps": 5}, "did you mean num_steps"),
+        ({"n_epochs": 5}, "did you mean policy_epochs"),
+        ({"batch_size": 5}, "did you mean minibatch"),
+        ({"gae_lambda": 0.5}, "did you mean trace"),
+        ({"target_kl": 0.5}, "did you mean radius"),
+        ({"n_envs": 5}, "did you mean num_envs"),
+        ({"net_arch": [5]}, "did you mean hidden"),
+        ({"policy_kwargs": {}}, "did you mean hidden"),
+        ({"buffer_size": 5}, "did you mean replay_size"),
+        ({"learning_starts": 5}, "did you mean warm_up"),
+        ({"tau": 0.5}, "did you mean polyak"),
+        ({"verbose": 1}, r"verbose: there is no such setting; use learn\(progress_bar="),
     ],
 )
 def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         odrpo.ODRPO("CartPole-v1", **arguments)
+
+
+def test_the_order_of_stable_baselines_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"env: 'MlpPolicy' .* takes the environment first and"):
+        odrpo.ODRPO("MlpPolicy", "CartPole-v1")
+
+
+def test_whole_numbers_may_be_written_as_floats() -> None:
+    assert small(horizon=1e6).learn(1e2).num_timesteps == 128
+    with pytest.raises(ValueError, match=r"total_timesteps: 100.5; use a whole number"):
+        small().learn(100.5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_an_empty_batch_has_no_actions(deterministic: bool) -> None:
+    model = small()
+    actions, _ = model.predict(np.zeros((0, 4)), deterministic=deterministic)
+    assert actions.shape == (0,)
+    assert model.probabilities(np.zeros((0, 4))).shape == (0, 2)
+
+
+def test_saving_where_nothing_can_be_written_names_the_place(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "model.odrpo"
+    with pytest.raises(OSError, match="it can't be written") as error:
+        small().save(path)
+    assert error.value.filename == str(path)
 
 
 def test_estimators_that_do_not_go_together_are_refused() -> None:
@@ -176,7 +229,7 @@ def test_estimators_that_do_not_go_together_are_refused() -> None:
 @pytest.mark.parametrize(
     ("observation", "message"),
     [
-        (np.zeros(3), r"observation: shape \(3,\), expected \(4,\)"),
+        (np.zeros(3), r"observation: shape \(3,\), expected \(4,\), or \(B, 4\) for a batch"),
         (np.full(4, np.nan), "observation: not all of it is finite"),
         ("left", "observation: .* is no number"),
     ],

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from odrpo.arguments import finite, seed_of, whole
 from odrpo.evaluation import evaluate
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class StopOnReward(Callback):
 
     def __init__(self, threshold: float) -> None:
         """Set the threshold."""
-        self.threshold = threshold
+        self.threshold = finite("threshold", threshold)
 
     def on_update(self, row: Row) -> bool | None:
         """Compare."""
@@ -79,9 +80,10 @@ class EvaluateEvery(Callback):
 
         With several seeds put `{seed}` into the path of the best model.
         """
-        self.env, self.every, self.episodes = env, _positive("timesteps", timesteps), episodes
-        self.best_model, self.stop_at = best_model, stop_at
-        self.seed, self.deterministic = seed, deterministic
+        self.env, self.every = env, whole("timesteps", timesteps, 1)
+        self.episodes, self.best_model = whole("episodes", episodes, 1), best_model
+        self.stop_at = None if stop_at is None else finite("stop_at", stop_at)
+        self.seed, self.deterministic = seed_of(seed), deterministic
         self.results: list[tuple[int, float]] = []
         self.best = -np.inf
         self.next = 0
@@ -110,7 +112,7 @@ class CheckpointEvery(Callback):
 
     def __init__(self, path: str | Path, timesteps: int) -> None:
         """Say where; `{timesteps}` and `{seed}` in the path keep one file for each."""
-        self.path, self.every = str(path), _positive("timesteps", timesteps)
+        self.path, self.every = str(path), whole("timesteps", timesteps, 1)
         self.next = 0
 
     def on_training_start(self) -> None:
@@ -134,7 +136,10 @@ def as_list(callback: Callbacks) -> list[Callback]:
         return []
     if isinstance(callback, Callback):
         return [callback]
-    if isinstance(callback, Sequence):
+    if isinstance(callback, type):
+        name = callback.__name__
+        raise ValueError(f"callback: {name} is a class; make an object of it, {name}(...)")
+    if isinstance(callback, Sequence) and not isinstance(callback, str | bytes):
         return [one for part in callback for one in as_list(part)]
     if callable(callback):
         return [FunctionCallback(callback)]
@@ -147,9 +152,3 @@ def as_list(callback: Callbacks) -> list[Callback]:
 def _filled(path: str | Path, model: "ODRPO") -> Path:
     text = str(path).replace("{timesteps}", str(model.num_timesteps))
     return Path(text.replace("{seed}", str(model.seed)))
-
-
-def _positive(name: str, value: int) -> int:
-    if not value > 0:
-        raise ValueError(f"{name}: {value}; use a whole number > 0")
-    return value

@@ -1,7 +1,9 @@
 """Files that are safe to load: arrays as safetensors, the rest as JSON in the header."""
 
+import errno
 import json
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -10,21 +12,27 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-FORMAT = 1
+FORMAT = 2
 
 
 def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Write a file in one go: whoever reads sees the old one or the new one, never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     text = json.dumps({"format": FORMAT, **header})
+    metadata = {"odrpo": text, "checksum": _checksum(arrays, text)}
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        save_file(arrays, partial, metadata={"odrpo": text})
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            save_file(arrays, partial, metadata=metadata)
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+    except (OSError, SafetensorError) as error:
+        number = getattr(error, "errno", None) or errno.EIO
+        reason = getattr(error, "strerror", None) or error
+        raise OSError(number, f"it can't be written ({reason})", str(path)) from error
 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -33,10 +41,14 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise ValueError(f"{path}: there is no such file")
     try:
         with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["odrpo"])
-            header["format"]
-            arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError) as error:
+            metadata = file.metadata() or {}
+            header = json.loads(metadata["odrpo"])
+            checksum = metadata.get("checksum")
+            if header["format"] == FORMAT or checksum is not None:
+                arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
+                if checksum != _checksum(arrays, metadata["odrpo"]):
+                    raise ValueError("its checksum is wrong")
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({error})") from error
     if header["format"] != FORMAT:
         raise ValueError(
@@ -44,6 +56,16 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             f"it was written by odrpo {header.get('version')}"
         )
     return arrays, header
+
+
+def _checksum(arrays: dict[str, np.ndarray], text: str) -> str:
+    """Of all that a file says: a disk that forgets a bit must not change what a model does."""
+    total = zlib.crc32(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
+        total = zlib.crc32(np.ascontiguousarray(array).data, total)
+    return f"{total:08x}"
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:

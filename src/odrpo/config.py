@@ -7,7 +7,7 @@ from typing import Any, Literal, get_type_hints
 import jax
 import numpy as np
 
-from odrpo.config_checks import check_together, checked
+from odrpo.config_checks import OF_STABLE_BASELINES, check_together, checked
 from odrpo.trust_region import KL, METRICS, Metric
 from odrpo.trust_region.checks import check_shapes, check_values
 
@@ -307,6 +307,7 @@ def check_names(settings: dict[str, Any]) -> None:
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
             remedy = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+            remedy = OF_STABLE_BASELINES.get(name, remedy)
             raise ValueError(f"{name}: there is no such setting; {remedy}")
 
 

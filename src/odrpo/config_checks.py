@@ -88,6 +88,26 @@ NEEDS: dict[str, Needs] = {
 }
 
 
+OF_STABLE_BASELINES = {
+    "gamma": "did you mean discount?",
+    "learning_rate": "did you mean policy_rate (and critic_rate)?",
+    "n_steps": "did you mean num_steps?",
+    "n_epochs": "did you mean policy_epochs (and critic_epochs)?",
+    "batch_size": "did you mean minibatch?",
+    "gae_lambda": "did you mean trace?",
+    "target_kl": "did you mean radius?",
+    "n_envs": "did you mean num_envs?",
+    "net_arch": "did you mean hidden?",
+    "policy_kwargs": "did you mean hidden?",
+    "buffer_size": "did you mean replay_size?",
+    "learning_starts": "did you mean warm_up?",
+    "tau": "did you mean polyak?",
+    "verbose": "use learn(progress_bar=...)",
+    "tensorboard_log": "use learn(run_dir=...)",
+}
+"""What to use here for settings by the names that they have there."""
+
+
 def check_together(config: "Config") -> None:
     """Refuse settings that contradict each other."""
     goes_with = ("table", "model") if config.policy == "table" else ("network", "replay")
@@ -150,6 +170,8 @@ def checked(name: str, value: Any, kind: Any) -> Any:
     if value is None and type(None) in get_args(kind):
         return None
     whole = kind is int or int in get_args(kind)
+    if whole and isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1e6 reads better than 1000000
     number = isinstance(value, int | np.integer if whole else int | float | np.number)
     least, greatest = RANGES[name]
     if isinstance(value, bool) or not number or not least <= value <= greatest or math.isinf(value):

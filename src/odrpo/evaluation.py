@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from odrpo.arguments import seed_of, whole
 from odrpo.config import Config
 from odrpo.envs import make
 from odrpo.envs.env import Array, Env
@@ -38,11 +39,12 @@ def evaluate(
         max_steps: An episode that does not end by itself is left after so many steps (10 000 unless
             given), with a warning.
     """
-    if not (isinstance(episodes, int) and episodes > 0):
-        raise ValueError(f"episodes: {episodes!r}; use a whole number > 0")
-    limit = MOST_STEPS if max_steps is None else max_steps
-    if not (isinstance(limit, int) and limit > 0):
-        raise ValueError(f"max_steps: {max_steps!r}; use a whole number > 0")
+    if not hasattr(model, "predict"):
+        raise ValueError(
+            f"model: {model!r} has no predict; use an ODRPO, ODRPO.load(path) where it is in a file"
+        )
+    episodes, seed = whole("episodes", episodes, 1), seed_of(seed)
+    limit = MOST_STEPS if max_steps is None else whole("max_steps", max_steps, 1)
     ours = hasattr(model, "learner")
     resolved = make(env, min(episodes, 16), "auto" if ours else "host")
     if isinstance(resolved, VectorEnv):

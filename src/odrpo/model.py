@@ -1,17 +1,18 @@
 """ODRPO, the face that users see: learn, predict, save, load."""
 
 import dataclasses
-import operator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import jax
 import numpy as np
 from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm, checkpoint
 from odrpo.algorithm import compiled_act
+from odrpo.arguments import finite, seed_of, whole
 from odrpo.callbacks import Callbacks
 from odrpo.config import Config, check_names
 from odrpo.config_checks import check_useful
@@ -57,21 +58,22 @@ class ODRPO:
         **settings: Any,
     ) -> None:
         """Choose settings and begin: see the class."""
+        _check_order(env)
         chosen = resolve_metric(metric)
         name = next(name for name, kind in METRICS.items() if isinstance(chosen, kind))
         check_names(settings)
         self.env_id = env if isinstance(env, str) else None
-        self.backend, self.seed = backend, _whole("seed", seed)
+        self.backend, self.seed = backend, seed_of(seed)
         sample = make(env, 1, backend, max_steps)
         self.observation_space, self.action_space = spaces_of(sample)
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
         self.sizes = _sizes(self.observation_space, self.action_space)
         preferred, limit = settings_for(self.env_id, name, self.sizes, preset)
-        self.max_steps = limit if max_steps is None else _whole("max_steps", max_steps)
+        self.max_steps = limit if max_steps is None else whole("max_steps", max_steps, 1)
         self.config = Config.create(metric=chosen, **(preferred | settings))
         check_useful(settings, self.config)
-        self._begin()
+        self._begin(from_file=False)
         self._source: Any = env
         self._set_env(settings)
         self.replay = self._new_replay()
@@ -205,6 +207,7 @@ class ODRPO:
             "timesteps": self.num_timesteps,
             "updates": self.records.update_count,
             "target": self.target,
+            "seconds": self.records.seconds,
             "episodes": self.records.episode_count,
             "recent_episodes": self.records.recent,
         }
@@ -238,26 +241,29 @@ class ODRPO:
             model._source = None
         elif env is not None:
             model._source = env
+            if not (isinstance(env, str | gymnasium.Env) or callable(env)):
+                model.max_steps = None  # tables and vector environments have a limit of their own
             model._set_env({})
         return model
 
     def _read(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what a file says; its environment is made when it is needed."""
         self.env_id, self.backend = header["env"], header["backend"]
-        self.max_steps, self.seed = header["max_steps"], _whole("seed", header["seed"])
+        self.max_steps, self.seed = header["max_steps"], seed_of(header["seed"])
         self.config = Config.from_json(header["config"])
         self.observation_space = spaces.from_json(header["observation_space"])
         self.action_space = spaces.from_json(header["action_space"])
         self.sizes = _sizes(self.observation_space, self.action_space)
-        self._begin()
+        self._begin(from_file=True)
         recent = [Episode(*episode) for episode in header["recent_episodes"]]
         self.records = Records(
-            timesteps=_whole("timesteps", header["timesteps"]),
+            timesteps=whole("timesteps", header["timesteps"]),
             episodes=recent,
-            earlier_episodes=_whole("episodes", header["episodes"]) - len(recent),
-            update_count=_whole("updates", header["updates"]),
+            earlier_episodes=whole("episodes", header["episodes"]) - len(recent),
+            update_count=whole("updates", header["updates"]),
+            seconds=finite("seconds", header["seconds"]),
         )
-        self.target = _whole("target", header["target"])
+        self.target = whole("target", header["target"])
         template = jax.eval_shape(
             lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)
         )
@@ -283,8 +289,10 @@ class ODRPO:
             if spaces.to_json(mine) != spaces.to_json(its):
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
-    def _begin(self) -> None:
+    def _begin(self, from_file: bool) -> None:
         self.config.check_spaces(*self.sizes)
+        # Whose run a folder holds: that of a model out of a file, or of one that was there before.
+        self.from_file, self.folders = from_file, set[Path]()
         self.walkers: HostWalkers | None = None
         self._env: Any = None
         self._walker_arrays = dict[str, np.ndarray]()
@@ -326,11 +334,13 @@ compiled_best = jax.jit(best, static_argnames="sizes")
 compiled_probabilities = jax.jit(probabilities, static_argnames="sizes")
 
 
-def _whole(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name}: {value!r}; use a whole number") from None
+def _check_order(env: Any) -> None:
+    """Catch the order of Stable-Baselines3: a policy, then an environment."""
+    if isinstance(env, str) and env.endswith("Policy") and env not in gymnasium.registry:
+        raise ValueError(
+            f"env: {env!r} is a policy of Stable-Baselines3; odrpo takes the environment first and "
+            "chooses the policy by itself, as in ODRPO('CartPole-v1')"
+        )
 
 
 def _sizes(observation_space: Any, action_space: Any) -> Sizes:

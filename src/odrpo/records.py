@@ -50,6 +50,8 @@ class Records:
     """How many more there were that are no longer kept."""
     update_count: int = 0
     """All updates since the beginning."""
+    seconds: float = 0.0
+    """Spent in training since the beginning."""
 
     @property
     def episode_count(self) -> int:
@@ -62,28 +64,29 @@ class Records:
         return self.episodes[-WINDOW:]
 
     def add(self, played: Played, info: Info, seconds: float) -> dict[str, float]:
-        """Take in an update; returns its row."""
+        """Take in an update, `seconds` after the beginning; returns its row."""
         reached = self.timesteps + np.cumsum(played.valid.sum(axis=1))
-        ends = np.argwhere(played.done)
-        for row, env in ends:
-            self.episodes.append(
-                Episode(
-                    int(reached[row]),
-                    float(played.episode_return[row, env]),
-                    int(played.time[row, env]) + 1,
-                )
+        ended = [
+            Episode(
+                int(reached[step]),
+                float(played.episode_return[step, env]),
+                int(played.time[step, env]) + 1,
             )
-        self.timesteps = int(reached[-1])
-        recent = self.recent
+            for step, env in np.argwhere(played.done)
+        ]
+        recent = [*self.recent, *ended][-WINDOW:]
         row = {
-            "timesteps": self.timesteps,
-            "episodes": self.episode_count,
+            "timesteps": int(reached[-1]),
+            "episodes": self.episode_count + len(ended),
             "return": float(np.mean([e.episode_return for e in recent])) if recent else np.nan,
             "length": float(np.mean([e.length for e in recent])) if recent else np.nan,
             **{name: float(value) for name, value in info._asdict().items()},
             "seconds": seconds,
         }
+        # All at once: who interrupts finds an update taken in, or not.
+        self.episodes += ended
         self.updates.append(row)
+        self.timesteps, self.seconds = int(reached[-1]), seconds
         self.update_count += 1
         if len(self.updates) >= 2 * MOST_UPDATES:
             del self.updates[:-MOST_UPDATES]

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from odrpo.callbacks import Callback, Row
 from odrpo.records import Episode
 
 SECONDS_BETWEEN_SAVES = 30.0
+DENSE_UPDATES, DENSE_EPISODES = 10_000, 100_000
+"""So many are logged one by one."""
 
 
 class RunFolder(Callback):
@@ -22,6 +25,7 @@ class RunFolder(Callback):
     def __init__(self, folder: str | Path) -> None:
         """Nothing is written until training starts."""
         self.folder = Path(folder)
+        self.is_open = False
 
     def on_training_start(self) -> None:
         """Open the files; what was logged after the last save of the model is cut off."""
@@ -30,18 +34,32 @@ class RunFolder(Callback):
         model = self.model
         self.progress = _Table(self.folder / "progress.csv", model.num_timesteps)
         self.episodes = _Table(self.folder / "episodes.csv", model.num_timesteps)
-        self.logged = model.records.episode_count
+        self.logged_updates = model.records.update_count
+        self.logged_episodes = model.records.episode_count
         self.events = SummaryWriter(str(self.folder), purge_step=model.num_timesteps + 1)
         self.saved = time.monotonic()
+        self.is_open = True
 
     def before_training(self) -> None:
         """Write what is known before the first step, so that a run can be resumed from there."""
         model = self.model
-        if model.num_timesteps == 0 and (self.folder / "progress.csv").exists():
+        is_ours = model.from_file or self.folder.resolve() in model.folders
+        if holds_run(self.folder) and not is_ours:
             raise ValueError(
                 f"run_dir: {self.folder} holds another run; go on with ODRPO.load of its "
                 "model.odrpo, or use another folder"
             )
+        try:
+            self._describe()
+        except OSError as error:
+            reason = error.strerror or error
+            raise OSError(
+                error.errno, f"run_dir: it can't be written ({reason})", str(self.folder)
+            ) from error
+        model.folders.add(self.folder.resolve())
+
+    def _describe(self) -> None:
+        model = self.model
         self.folder.mkdir(parents=True, exist_ok=True)
         described = {"env": model.env_id, "max_steps": model.max_steps, "seed": model.seed}
         described |= {"backend": model.backend, "timesteps": model.target}
@@ -50,31 +68,38 @@ class RunFolder(Callback):
         model.save(self.folder / "model.odrpo")
 
     def on_update(self, row: Row) -> None:
-        """Log it; of very many updates and episodes fewer and fewer, so that files stay small."""
-        records = self.model.records
-        if records.update_count % _stride(records.update_count, 10_000) == 0:
-            self.progress.add(row)
-            for name, value in row.items():
-                if name != "timesteps" and math.isfinite(value):
-                    self.events.add_scalar(name, value, int(row["timesteps"]))
-        new = records.episode_count - self.logged
-        for number, episode in enumerate(records.episodes[-new:] if new else [], self.logged + 1):
-            if number % _stride(number, 100_000) == 0:
-                self.episodes.add(episode._asdict())
-        self.logged = records.episode_count
+        """Log it, and save the model where it is time to."""
+        self._log()
         if time.monotonic() - self.saved > SECONDS_BETWEEN_SAVES:
             self._save()
 
     def on_training_end(self) -> None:
         """Save the model and draw the curve."""
-        from odrpo.curves import draw_curves, smoothed  # matplotlib is slow to import
-
+        if not self.is_open:
+            return
+        self._log()  # what was interrupted between an update and its row
         self._save()
         self.progress.close()
         self.episodes.close()
         self.events.close()
-        episodes = read_episodes(self.folder / "episodes.csv")
-        draw_curves({"": [smoothed(episodes)]}, self.folder / "curve.png", self.model.env_id or "")
+        self.is_open = False
+        draw_runs([self.folder], self.folder / "curve.png", self.model.env_id or "")
+
+    def _log(self) -> None:
+        """Of very many updates and episodes fewer and fewer, so that files stay small."""
+        records = self.model.records
+        for episode in _last(records.episodes, records.episode_count - self.logged_episodes):
+            if _is_logged(self.logged_episodes + 1, DENSE_EPISODES):
+                self.episodes.add(episode._asdict())
+            self.logged_episodes += 1
+        for row in _last(records.updates, records.update_count - self.logged_updates):
+            is_logged = _is_logged(self.logged_updates + 1, DENSE_UPDATES)
+            if is_logged:
+                self.progress.add(row)
+            self.logged_updates += 1
+            for name, value in row.items() if is_logged else ():
+                if name != "timesteps" and math.isfinite(value):
+                    self.events.add_scalar(name, value, int(row["timesteps"]))
 
     def _save(self) -> None:
         # The logs first: a model must never be ahead of them.
@@ -82,6 +107,38 @@ class RunFolder(Callback):
         self.episodes.flush()
         self.model.save(self.folder / "model.odrpo")
         self.saved = time.monotonic()
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether there is something in a folder that a new run would destroy."""
+    return any((folder / name).exists() for name in ("model.odrpo", "progress.csv"))
+
+
+def draw_runs(folders: Sequence[Path], path: Path, title: str) -> None:
+    """Draw the learning curve of a run, or of several seeds; none where no episode has ended."""
+    from odrpo.curves import draw_curves, smoothed  # matplotlib is slow to import
+
+    curves = [smoothed(read_episodes(folder / "episodes.csv")) for folder in folders]
+    if any(len(timesteps) for timesteps, _ in curves):
+        draw_curves({"": curves}, path, title)
+
+
+def last_tenth(folder: Path, count: int) -> float:
+    """The mean return of the last tenth of all `count` episodes of a run, from its folder."""
+    episodes = read_episodes(folder / "episodes.csv")
+    first = count - max(1, count // 10) + 1
+    number, kept = 0, []
+    for episode in episodes:
+        number += _stride(number + 1, DENSE_EPISODES)
+        if number >= first:
+            kept.append(episode.episode_return)
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def largest_gap(folder: Path) -> float:
+    """The largest gap among the updates of a run, from its folder."""
+    with (folder / "progress.csv").open(newline="") as file:
+        return max((abs(float(row["gap"])) for row in csv.DictReader(file)), default=math.nan)
 
 
 def read_episodes(path: Path) -> list[Episode]:
@@ -122,6 +179,14 @@ class _Table:
 
     def close(self) -> None:
         self.file.close()
+
+
+def _last(items: list[Any], count: int) -> list[Any]:
+    return items[len(items) - count :] if count <= len(items) else items
+
+
+def _is_logged(number: int, dense: int) -> bool:
+    return number % _stride(number, dense) == 0
 
 
 def _stride(number: int, dense: int) -> int:

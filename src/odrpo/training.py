@@ -4,7 +4,7 @@ import contextlib
 import copy
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm
+from odrpo.arguments import whole
 from odrpo.callbacks import Callback, Callbacks, as_list
 from odrpo.config import Config
 from odrpo.envs.env import Array, Env
@@ -38,30 +39,31 @@ def train(
     progress_bar: bool | None = None,
     run_dir: str | Path | None = None,
     unfinished: bool = False,
+    stop: Callable[[], bool] | None = None,
 ) -> None:
     """Train each model for so many more timesteps; see `ODRPO.learn`.
 
     Several models may differ in nothing but their seeds; those on the device run as one program.
-    With `unfinished` they first make up for what an earlier call was stopped before.
+    With `unfinished` they first make up for what an earlier call was stopped before. Where `stop`
+    says True after an update, the training of all of them ends in good order.
     """
     _check_alike(models)
-    if not (isinstance(total_timesteps, int | np.integer) and total_timesteps >= 0):
-        raise ValueError(f"total_timesteps: {total_timesteps!r}; use a whole number >= 0")
+    total_timesteps = whole("total_timesteps", total_timesteps)
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
         # Counted from what was asked for, not from where the last update ended: two calls make one.
         begun = model.target if unfinished else min(model.target, model.num_timesteps)
-        model.target = begun + int(total_timesteps)
+        model.target = begun + total_timesteps
     hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
     for own in hooks:
         for hook in own:
             hook.before_training()
     if isinstance(models[0].env, VectorEnv) or models[0].config.critic == "replay":
         for model, own in zip(models, hooks, strict=True):
-            _run(_Alone(model), [model], [own], progress_bar)
+            _run(_Alone(model), [model], [own], progress_bar, stop)
     else:
-        _run(_OnDevice(models), models, hooks, progress_bar)
+        _run(_OnDevice(models), models, hooks, progress_bar, stop)
 
 
 def _check_alike(models: Sequence["ODRPO"]) -> None:
@@ -185,10 +187,14 @@ def _run(
     models: Sequence["ODRPO"],
     hooks: list[list[Callback]],
     progress_bar: bool | None,
+    stop: Callable[[], bool] | None,
 ) -> None:
+    if stop is not None and stop():
+        return
     from odrpo.progress import Progress  # rich takes a while to import
 
     started = time.perf_counter()
+    before = [model.records.seconds for model in models]
     active = [model.num_timesteps < model.target for model in models]
     every = [hook for own in hooks for hook in own]
     with contextlib.ExitStack() as ending:
@@ -199,12 +205,12 @@ def _run(
         for hook in every:
             hook.on_training_start()
         with Progress(models, progress_bar) as progress:
-            while any(active):
+            while any(active) and not (stop is not None and stop()):
                 results = trainer.update()
                 seconds = time.perf_counter() - started
                 for k, (model, result) in enumerate(zip(models, results, strict=True)):
                     if active[k]:
-                        row = _take(model, *result, seconds)
+                        row = _take(model, *result, before[k] + seconds)
                         said = [hook.on_update(row) for hook in hooks[k]]
                         going_on = all(answer is None or bool(answer) for answer in said)
                         active[k] = going_on and model.num_timesteps < model.target

@@ -148,6 +148,7 @@ BAD = {
     "start": ({"start": [0.5, 0.6]}, "start: expected a state's index or a distribution"),
     "start index": ({"start": 2}, "start: expected a state's index"),
     "terminal": ({"terminal": [True]}, r"terminal: shape \(1,\), expected \(2,\)"),
+    "terminal states": ({"terminal": [0, 2]}, "terminal: use True or False for each state"),
     "limit": ({"max_steps": 0}, "max_steps: 0; use a whole number > 0"),
 }
 
@@ -157,6 +158,26 @@ def test_bad_tables_are_named(name: str) -> None:
     change, message = BAD[name]
     with pytest.raises(ValueError, match=message):
         odrpo.FiniteMDP(**GOOD | change)
+
+
+BAD_POLICIES = {
+    "shape": ([[0.5, 0.5]], r"policy: shape \(1, 2\), expected \(2, 2\), states x actions"),
+    "one action a state": ([0, 1], r"policy: shape \(2,\), expected \(2, 2\)"),
+    "sum": ([[0.5, 0.5], [0.5, 0.6]], r"policy\[1\] is no distribution \(it sums to 1\.1\)"),
+    "negative": ([[1.5, -0.5], [0, 1]], r"policy\[0\] is no distribution"),
+    "NaN": ([[1, 0], [np.nan, 1]], r"policy\[1\] is no distribution \(it sums to nan\)"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(BAD_POLICIES))
+def test_bad_policies_are_named(name: str) -> None:
+    policy, message = BAD_POLICIES[name]
+    for limit in (5, None):
+        mdp = odrpo.FiniteMDP(**GOOD, max_steps=limit)
+        with pytest.raises(ValueError, match=message):
+            mdp.expected_return(policy, 0.5)
+        with pytest.raises(ValueError, match=message):
+            mdp.action_values(policy, 0.5)
 
 
 def test_an_env_without_a_table_is_refused() -> None:

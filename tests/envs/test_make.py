@@ -151,6 +151,30 @@ def test_what_is_no_environment_for_odrpo_is_refused(name: str) -> None:
         make(*arguments)
 
 
+@pytest.mark.parametrize(
+    "maker",
+    [
+        lambda limit: make("CartPole-v1", 1, max_steps=limit),
+        lambda limit: make("CartPole-v1", 1, "host", limit),
+        lambda limit: make("Taxi-v4", 1, max_steps=limit),
+        lambda limit: make(gymnasium.make("CartPole-v1"), 1, max_steps=limit),
+        lambda limit: make(lambda: gymnasium.make("CartPole-v1"), 1, max_steps=limit),
+        lambda limit: nchain(max_steps=limit),
+        CartPole,
+        Acrobot,
+    ],
+)
+@pytest.mark.parametrize("limit", [0, -1, 2.5])
+def test_a_limit_that_leaves_no_step_is_refused(maker: Any, limit: float) -> None:
+    with pytest.raises(ValueError, match=f"max_steps: {limit}; use a whole number > 0"):
+        maker(limit)
+
+
+def test_another_backend_is_refused() -> None:
+    with pytest.raises(ValueError, match='backend: \'gpu\'; use one of "auto", "device", "host"'):
+        make("CartPole-v1", 1, "gpu")  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("backend", ["auto", "host"])
 def test_a_deprecated_id_is_refused_and_its_successor_named(backend: str) -> None:
     with (

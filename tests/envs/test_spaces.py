@@ -168,7 +168,7 @@ BAD = {
     "one of many too small": ("multi-discrete from 2, -1", [1, 0], "not in MultiDiscrete"),
     "NaN": ("box", [0, 0, np.nan], "observation: not all of it is finite"),
     "infinity in a batch": ("box", [[0, 0, 0], [0, np.inf, 0]], "observation: not all of it is"),
-    "too short": ("box", [0.0, 1.0], r"shape \(2,\), expected \(3,\), or \(B, \*\(3,\)\)"),
+    "too short": ("box", [0.0, 1.0], r"shape \(2,\), expected \(3,\), or \(B, 3\) for a batch"),
     "a number for a vector": ("box", 0.0, r"observation: shape \(\), expected \(3,\)"),
     "too many dimensions": ("box", np.zeros((1, 1, 3)), r"observation: shape \(1, 1, 3\)"),
     "a word": ("box", "left", "observation: <U4 is no number"),

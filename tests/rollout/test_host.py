@@ -372,6 +372,47 @@ def test_an_observation_that_is_not_finite_is_refused(moment: str, mode: Autores
         walkers_on(makers, mode).collect(lambda number, observation, mask: np.zeros(2, int), 20)
 
 
+class Masked(Ring):
+    """A ring of one place after another with a mask that is wrong at a moment."""
+
+    def __init__(self, moment: str, mask: Any) -> None:
+        super().__init__(1)
+        self.moment, self.wrong, self.resets = moment, mask, 0
+
+    def info(self, moment: str) -> dict:
+        self.resets += moment == "reset"
+        now = moment if moment != "reset" else f"reset {self.resets}"
+        return {"action_mask": self.wrong if now == self.moment else np.ones(3, np.int8)}
+
+
+def first_action(number: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+    return np.zeros(len(observation), int)
+
+
+@MODES
+@pytest.mark.parametrize("moment", ["reset 1", "step", "reset 2"])
+def test_a_mask_that_allows_nothing_ends_no_episode(moment: str, mode: AutoresetMode) -> None:
+    with pytest.raises(ValueError, match=r'env: its info\["action_mask"\] forbids all actions'):
+        walkers_on([lambda: Masked(moment, np.zeros(3, np.int8))], mode).collect(first_action, 20)
+
+
+@MODES
+def test_at_an_end_a_mask_may_allow_nothing(mode: AutoresetMode) -> None:
+    walkers = walkers_on([lambda: Masked("end", np.zeros(3, np.int8))] * 2, mode)
+    batch = walkers.collect(first_action, 20)
+    assert batch.done.any()
+    assert batch.next_mask is not None
+    assert batch.next_mask.all()
+
+
+@MODES
+@pytest.mark.parametrize("mask", [np.ones(2), np.ones(1), np.ones((1, 3)), 1], ids=str)
+def test_a_mask_of_another_shape_is_named(mask: Any, mode: AutoresetMode) -> None:
+    shape = str(np.shape(mask)).replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(ValueError, match=rf'"action_mask"\] has shape {shape}, expected \(3,\)'):
+        walkers_on([lambda: Masked("reset 1", mask)], mode)
+
+
 # The device: the same tables, the same motions.
 
 CHOICE = np.array([1, 0, 2, 1, 0, 2, 1, 2], np.int32)

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from odrpo.cli.evaluate import evaluate_model
+from odrpo.cli.options import registry
 from odrpo.cli.solve import solve_file
 from odrpo.cli.train import resume_run, train_policy
 
@@ -24,7 +25,14 @@ def main() -> None:
         print(f"odrpo {version('odrpo')}")
         return
     try:
-        app.cli(prog="odrpo", description="Exact trust-region policy optimisation.")
+        app.cli(
+            prog="odrpo",
+            description="Exact trust-region policy optimisation.",
+            registry=registry,
+        )
+    except KeyboardInterrupt:
+        Console(stderr=True).print("stopped")
+        sys.exit(130)
     except (ValueError, OSError, FloatingPointError) as error:
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)

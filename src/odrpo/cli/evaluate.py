@@ -32,7 +32,7 @@ def evaluate_model(
     Example: odrpo evaluate runs/cartpole/model.odrpo --episodes 1000 --video cartpole.gif
 
     Args:
-        file: A model.odrpo.
+        file: A model.odrpo, or the folder of a run.
         env: The environment; else the one it was trained in.
         episodes: How many.
         seed: The same seed gives the same episodes.
@@ -43,7 +43,7 @@ def evaluate_model(
     """
     if video is not None and video.suffix != ".gif":
         raise ValueError(f"video: {video}; use a name that ends in .gif")
-    model = ODRPO.load(file)
+    model = ODRPO.load(_model_file(file))
     name = env or model.env_id
     if name is None:
         raise ValueError("env: the model file names none; say which with --env")
@@ -61,6 +61,16 @@ def evaluate_model(
         if video is not None:
             _write_gif(video, frames)
             console.print(f"wrote {escape(str(video))}")
+
+
+def _model_file(path: Path) -> Path:
+    """The model in the folder of a run; of several seeds one has to be chosen."""
+    if not path.is_dir():
+        return path
+    seeds = sorted(path.glob("seed_*/model.odrpo"))
+    if seeds and not (path / "model.odrpo").exists():
+        raise ValueError(f"{path}: it holds several seeds; choose one, such as {seeds[0].parent}")
+    return path / "model.odrpo"
 
 
 def _play(

@@ -1,12 +1,39 @@
-"""How options are shown."""
+"""How options are shown and read."""
 
 from typing import Any, Literal
 
 import tyro
 
+from odrpo.arguments import whole
+
 MetricName = Literal["kl", "wasserstein", "sinkhorn"]
+
+registry = tyro.constructors.ConstructorRegistry()
 
 
 def optional(metavar: str, meaning: str | None = None) -> Any:
     """An option that is shown by what it takes, without its default of None."""
     return tyro.conf.arg(metavar=metavar, help_behavior_hint="", help=meaning)
+
+
+@registry.primitive_rule
+def _whole_numbers(
+    info: tyro.constructors.PrimitiveTypeInfo,
+) -> tyro.constructors.PrimitiveConstructorSpec | None:
+    """Whole numbers may be written as 1e5 or 100_000."""
+    if info.type is not int:
+        return None
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="INT",
+        instance_from_str=lambda words: _whole(words[0]),
+        is_instance=lambda value: isinstance(value, int) and not isinstance(value, bool),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+def _whole(word: str) -> int:
+    try:
+        return int(word)
+    except ValueError:
+        return whole(word, float(word), -(10**18))

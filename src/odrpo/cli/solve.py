@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from odrpo.arguments import whole
 from odrpo.cli.options import MetricName, optional
 from odrpo.problem_files import ProblemFile, check_writable, read_problem, write_solution
 from odrpo.trust_region import Solution, solve
@@ -38,6 +39,7 @@ def solve_file(
         figures: Draw dual.png and policies.png, which compare the three metrics, into this folder.
         top: How many of the states that move most are listed.
     """
+    top = whole("top", top)
     if out is not None:
         check_writable(out)
     problem = read_problem(file, radius)

@@ -5,17 +5,20 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+import numpy as np
 import tyro
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from odrpo.arguments import whole
 from odrpo.cli.options import MetricName, optional
+from odrpo.cli.signals import StopRequest
 from odrpo.config import HINTS, Config
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, PresetName
-from odrpo.run_folder import read_episodes
+from odrpo.run_folder import draw_runs, holds_run, largest_gap, last_tenth
 from odrpo.training import train
 
 DEFAULT_TIMESTEPS = 500_000
@@ -72,15 +75,17 @@ def train_policy(
         max_steps: A step limit for its episodes.
         episodes: How many to evaluate the final policy on.
     """
-    if seeds < 1:
-        raise ValueError(f"seeds: {seeds}; use a whole number > 0")
+    whole("seeds", seeds, 1)
+    whole("episodes", episodes, 1)
+    if timesteps is not None:
+        whole("timesteps", timesteps)
     given = {k: v for k, v in dataclasses.asdict(settings).items() if v is not None}
     options = {"preset": preset, "backend": backend, "max_steps": max_steps, **given}
     models = [ODRPO(env, metric, seed=seed + k, **options) for k in range(seeds)]
     if timesteps is None:
         timesteps = TASKS[env].timesteps if env in TASKS else DEFAULT_TIMESTEPS
     folder = run_dir or _new_folder(env, metric)
-    if (folder / "config.json").exists() or any(folder.glob("seed_*/config.json")):
+    if any(holds_run(place) for place in (folder, *folder.glob("seed_*"))):
         raise ValueError(
             f"run-dir: {folder} holds a run; go on with `odrpo resume {folder}`, or use another"
         )
@@ -101,6 +106,11 @@ def resume_run(
         timesteps: How many more than the run was to have; else it goes on to its end.
         episodes: How many to evaluate the final policy on.
     """
+    whole("episodes", episodes, 1)
+    if timesteps is not None:
+        whole("timesteps", timesteps)
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: there is no such folder")
     files = sorted(folder.glob("seed_*/model.odrpo"), key=_seed_of) or [folder / "model.odrpo"]
     if not files[0].exists():
         raise ValueError(f"{folder}: no model.odrpo in it; nothing was saved yet")
@@ -119,24 +129,25 @@ def _train(
     console = Console()
     before = sum(model.num_timesteps for model in models)
     began = time.perf_counter()
-    try:
-        train(models, timesteps, run_dir=folder, unfinished=unfinished)
-    except KeyboardInterrupt:
-        console.print(f"stopped; `odrpo resume {escape(str(folder))}` goes on")
-        raise SystemExit(130) from None
+    with StopRequest() as stop:
+        train(models, timesteps, run_dir=folder, unfinished=unfinished, stop=stop)
+    if stop():
+        left = any(model.num_timesteps < model.target for model in models)
+        how = "` goes on" if left else " --timesteps NUMBER` trains for longer"
+        console.print(f"stopped; `odrpo resume {escape(str(folder))}{how}")
+        raise SystemExit(stop.exit_code)
+    folders = [folder / f"seed_{model.seed}" for model in models] if len(models) > 1 else [folder]
     if len(models) > 1:
-        from odrpo.curves import draw_curves, smoothed  # matplotlib is slow to import
-
-        files = [folder / f"seed_{model.seed}" / "episodes.csv" for model in models]
-        curves = [smoothed(read_episodes(file)) for file in files]
-        draw_curves({"": curves}, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
+        draw_runs(folders, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
     seconds = time.perf_counter() - began
     rate = (sum(model.num_timesteps for model in models) - before) / seconds
-    console.print(_summary(models, episodes, seconds, rate))
+    console.print(_summary(models, folders, episodes, seconds, rate))
     console.print(f"wrote {escape(str(folder))}")
 
 
-def _summary(models: list[ODRPO], episodes: int, seconds: float, rate: float) -> Table:
+def _summary(
+    models: list[ODRPO], folders: list[Path], episodes: int, seconds: float, rate: float
+) -> Table:
     first = models[0]
     name = type(first.config.metric).__name__
     table = Table(
@@ -147,16 +158,17 @@ def _summary(models: list[ODRPO], episodes: int, seconds: float, rate: float) ->
     )
     for column in ("seed", "episodes", "last tenth", f"{episodes} greedy episodes", "largest gap"):
         table.add_column(column, justify="right")
-    for model in models:
+    for model, folder in zip(models, folders, strict=True):
         env = first.env if model.env is None else model.env
         returns = evaluate(model, env, episodes)
-        gaps = [abs(row["gap"]) for row in model.records.updates]
+        # Of a long run the files have not all updates, of one that goes on the records have not.
+        gaps = [largest_gap(folder), *(abs(row["gap"]) for row in model.records.updates)]
         table.add_row(
             str(model.seed),
             str(model.records.episode_count),
-            f"{model.records.final_return():.2f}",
+            f"{last_tenth(folder, model.records.episode_count):.2f}",
             f"{returns.mean():.2f} +- {returns.std():.2f}",
-            f"{max(gaps):.1e}" if gaps else "-",
+            f"{np.nanmax(gaps):.1e}" if model.records.update_count else "-",
         )
     return table
 

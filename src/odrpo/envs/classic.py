@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from odrpo.arguments import whole
 from odrpo.envs.env import Array, Step
 
 
@@ -24,6 +25,10 @@ class CartPole:
     """Keep a pole upright on a cart that is pushed left or right: CartPole-v1."""
 
     max_steps: int = 500
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves no step."""
+        whole("max_steps", self.max_steps, 1)
 
     @property
     def observation_space(self) -> gymnasium.spaces.Box:
@@ -68,6 +73,10 @@ class Acrobot:
     """Swing two links up over a line by a torque at the joint between them: Acrobot-v1."""
 
     max_steps: int = 500
+
+    def __post_init__(self) -> None:
+        """Refuse a limit that leaves no step."""
+        whole("max_steps", self.max_steps, 1)
 
     @property
     def observation_space(self) -> gymnasium.spaces.Box:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from odrpo.arguments import whole
 from odrpo.envs.env import Array, Step
 
 ROW_SUM_TOLERANCE = 1e-5
@@ -63,11 +64,8 @@ class FiniteMDP:
         probability, next_state = _successors(transitions)
         states = len(probability)
         reward = _rewards(rewards, next_state)
-        ends = np.zeros(states, bool) if terminal is None else np.asarray(terminal).astype(bool)
-        if ends.shape != (states,):
-            raise ValueError(f"terminal: shape {ends.shape}, expected {(states,)}, one a state")
         self._set(
-            Outcomes(probability, next_state, reward, ends[next_state]),
+            Outcomes(probability, next_state, reward, _ends(terminal, states)[next_state]),
             _start(start, states),
             max_steps,
         )
@@ -108,11 +106,8 @@ class FiniteMDP:
         return mdp
 
     def _set(self, outcomes: Outcomes, start: Array, max_steps: int | None) -> None:
-        if max_steps is not None and not (isinstance(max_steps, int) and max_steps > 0):
-            raise ValueError(
-                f"max_steps: {max_steps!r}; use a whole number > 0, or None for no limit"
-            )
-        self.outcomes, self.start, self.max_steps = outcomes, start, max_steps
+        self.outcomes, self.start = outcomes, start
+        self.max_steps = None if max_steps is None else whole("max_steps", max_steps, 1)
 
     def tree_flatten(self) -> tuple[tuple, int | None]:
         """The tables are data, the step limit is part of the program."""
@@ -160,7 +155,7 @@ class FiniteMDP:
 
     def expected_return(self, policy: Any, discount: float = 1.0) -> float:
         """The exact expected return of a policy, (S, A), from the start, with the step limit."""
-        policy = np.asarray(policy, float)
+        policy = self._checked(policy)
         if self.max_steps is None:
             self._need_discount(discount)
             values = (policy * self.action_values(policy, discount)).sum(axis=1)
@@ -179,7 +174,7 @@ class FiniteMDP:
 
     def action_values(self, policy: Any, discount: float) -> np.ndarray:
         """Q of a policy, (S, A), discounted and without a step limit: truncation is no end."""
-        policy = np.asarray(policy, float)
+        policy = self._checked(policy)
         outcomes, (states, _) = self.outcomes, policy.shape
         going_on = outcomes.probability * ~outcomes.terminates * policy[:, :, None]
         matrix = np.eye(states)
@@ -200,6 +195,21 @@ class FiniteMDP:
             if not better.any():
                 return q
             best = np.where(better, q.argmax(axis=1), best)
+
+    def _checked(self, policy: Any) -> np.ndarray:
+        table = np.asarray(policy, float)
+        expected = self.outcomes.probability.shape[:2]
+        if table.shape != expected:
+            raise ValueError(f"policy: shape {table.shape}, expected {expected}, states x actions")
+        sums = table.sum(axis=1)
+        bad = ~((table >= 0).all(axis=1) & (np.abs(sums - 1) <= ROW_SUM_TOLERANCE))
+        if bad.any():
+            state = int(np.argmax(bad))
+            raise ValueError(
+                f"policy[{state}] is no distribution (it sums to {sums[state]:.6g}); use "
+                "probabilities that sum to one"
+            )
+        return table
 
     def _back_up(self, values: np.ndarray, discount: float) -> np.ndarray:
         outcomes = self.outcomes
@@ -269,6 +279,17 @@ def _rewards(rewards: Any, next_state: np.ndarray) -> np.ndarray:
         f"rewards: shape {table.shape}, expected {(states,)}, {(states, actions)} "
         f"or {(states, actions, states)}"
     )
+
+
+def _ends(terminal: Any | None, states: int) -> np.ndarray:
+    if terminal is None:
+        return np.zeros(states, bool)
+    table = np.asarray(terminal)
+    if table.shape != (states,):
+        raise ValueError(f"terminal: shape {table.shape}, expected {(states,)}, one a state")
+    if not np.isin(table, (0, 1)).all():
+        raise ValueError("terminal: use True or False for each state, not the states' indices")
+    return table.astype(bool)
 
 
 def _start(start: Any, states: int) -> np.ndarray:

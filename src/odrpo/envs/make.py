@@ -1,11 +1,12 @@
 """From what a user calls an environment to what can be rolled out."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from odrpo.arguments import whole
 from odrpo.envs.classic import Acrobot, CartPole
 from odrpo.envs.env import Env
 from odrpo.envs.finite import FiniteMDP
@@ -27,6 +28,11 @@ def make(
         backend: "device" or "host" where that is to be decided.
         max_steps: A step limit, for an environment of Gymnasium's given by id, itself or function.
     """
+    if backend not in get_args(Backend):
+        choices = ", ".join(f'"{choice}"' for choice in get_args(Backend))
+        raise ValueError(f"backend: {backend!r}; use one of {choices}")
+    if max_steps is not None:
+        max_steps = whole("max_steps", max_steps, 1)
     given = env
     if isinstance(env, str):
         found = None if backend == "host" else _device_version(env, max_steps)

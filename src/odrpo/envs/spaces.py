@@ -96,11 +96,11 @@ def features(space: gymnasium.Space, batch: Any) -> np.ndarray:
     if isinstance(space, spaces.Discrete):
         return np.eye(int(space.n), dtype=np.float32)[encode(space, array)]
     if isinstance(space, spaces.MultiDiscrete):
-        places = (array - space.start).reshape(len(array), -1).astype(np.int32)
+        places = (array - space.start).reshape(len(array), space.nvec.size).astype(np.int32)
         sizes = space.nvec.ravel()
         columns = [np.eye(n, dtype=np.float32)[places[:, k]] for k, n in enumerate(sizes)]
         return np.concatenate(columns, axis=1)
-    return array.reshape(len(array), -1).astype(np.float32)
+    return array.reshape(len(array), feature_count(space)).astype(np.float32)
 
 
 def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
@@ -119,8 +119,9 @@ def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
         raise ValueError(f"observation: {array.dtype} is no number; expected {space}")
     single = array.shape == shape
     if not single and (array.ndim == 0 or array.shape[1:] != shape):
+        batch = str(("B", *shape)).replace("'", "")
         raise ValueError(
-            f"observation: shape {array.shape}, expected {shape}, or (B, *{shape}) for a batch of B"
+            f"observation: shape {array.shape}, expected {shape}, or {batch} for a batch"
         )
     array = array[None] if single else array
     _check_values(space, array)

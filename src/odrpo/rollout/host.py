@@ -29,7 +29,7 @@ class HostWalkers:
         self.raw, infos = self.env.reset(seed=seed)
         count = self.env.num_envs
         self.observation = self._encode(self.raw)
-        self.mask = self._mask(infos)
+        self.mask = self._mask(infos, np.zeros(count, bool))
         self.time = np.zeros(count, np.int32)
         self.episode_return = np.zeros(count, np.float32)
         # With next-step autoreset the step after the end only begins the next episode.
@@ -73,7 +73,9 @@ class HostWalkers:
         done = terminated | truncated
         if not np.isfinite(reward[valid]).all():
             raise ValueError(f"env: it paid a reward of {reward[~np.isfinite(reward)][0]}")
-        following, mask = self._encode(raw), self._mask(infos)
+        # With same-step autoreset the mask is that of the next episode already.
+        over = done & (self.mode != AutoresetMode.SAME_STEP)
+        following, mask = self._encode(raw), self._mask(infos, over)
         episode_return = self.episode_return + np.where(valid, reward, 0)
         row = {
             "observation": self.observation,
@@ -90,7 +92,8 @@ class HostWalkers:
         }
         if self.mode == AutoresetMode.DISABLED and done.any():
             raw, infos = self.env.reset(options={"reset_mask": done})
-            following, mask = self._encode(raw), self._mask(infos, mask, done)
+            nowhere = np.zeros_like(done)
+            following, mask = self._encode(raw), self._mask(infos, nowhere, mask, done)
         self.raw, self.observation, self.mask = raw, following, mask
         begins = done | self.idle
         self.time = np.where(begins, 0, self.time + 1).astype(np.int32)
@@ -105,9 +108,16 @@ class HostWalkers:
         return seen
 
     def _mask(
-        self, infos: dict, before: np.ndarray | None = None, fresh: np.ndarray | None = None
+        self,
+        infos: dict,
+        over: np.ndarray,
+        before: np.ndarray | None = None,
+        fresh: np.ndarray | None = None,
     ) -> np.ndarray | None:
-        """Which actions are allowed, (B, A); None where the environment does not say."""
+        """Which actions are allowed, (B, A); None where the environment does not say.
+
+        Where an episode is `over` it may be none; what is not `fresh` is as it was `before`.
+        """
         given = infos.get("action_mask")
         if self.actions is None or (given is None and before is None):
             return None
@@ -117,9 +127,23 @@ class HostWalkers:
         result[fresh] = True  # where nothing is said, everything is allowed
         if given is not None:
             for k in np.flatnonzero(infos.get("_action_mask", everywhere) & fresh):
-                result[k] = np.asarray(given[k], bool)
-        # Where nothing is allowed the episode is over, and no choice is left to be made.
+                result[k] = self._allowed(given[k])
+        if not (result.any(axis=1) | over).all():
+            raise ValueError(
+                'env: its info["action_mask"] forbids all actions, but the episode goes on; allow '
+                "one, or end the episode"
+            )
+        # At an end no choice is left to be made.
         return result | ~result.any(axis=1, keepdims=True)
+
+    def _allowed(self, given: Any) -> np.ndarray:
+        row = np.asarray(given)
+        if row.shape != (self.actions,):
+            raise ValueError(
+                f'env: its info["action_mask"] has shape {row.shape}, expected {(self.actions,)}, '
+                "one number for each action"
+            )
+        return row.astype(bool)
 
     def _true_next(self, following: np.ndarray, infos: dict, done: np.ndarray) -> np.ndarray:
         """What was seen last of an episode that is over, not the first of the next one."""
@@ -135,7 +159,7 @@ class HostWalkers:
     ) -> np.ndarray | None:
         if self.mode != AutoresetMode.SAME_STEP or not done.any():
             return mask
-        return self._mask(infos.get("final_info", {}), mask, done)
+        return self._mask(infos.get("final_info", {}), done, mask, done)
 
 
 def _as_batch_of_one(observation: Any) -> Any:

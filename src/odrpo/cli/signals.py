@@ -1,0 +1,49 @@
+"""Ctrl-C and SIGTERM while a policy trains: it stops after the update, and all is saved."""
+
+import os
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopRequest:
+    """Within it a signal is a request, which training looks at between updates."""
+
+    def __init__(self) -> None:
+        """No request yet."""
+        self.signal: int | None = None
+
+    def __call__(self) -> bool:
+        """Whether a stop was asked for."""
+        return self.signal is not None
+
+    @property
+    def exit_code(self) -> int:
+        """By the custom of shells: 130 after Ctrl-C, 143 after SIGTERM."""
+        return 128 + (self.signal or 0)
+
+    def __enter__(self) -> "StopRequest":
+        """Take the signals over; only the main thread of a program can."""
+        self.before: dict[int, Any] = {}
+        if threading.current_thread() is threading.main_thread():
+            self.before = {number: signal.signal(number, self._note) for number in SIGNALS}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Give them back."""
+        for number, handler in self.before.items():
+            signal.signal(number, handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is None:
+            # print() may be what was interrupted, and can't be called again within itself.
+            os.write(2, b"\nstopping after this update ...\n")
+            self.signal = number

@@ -1,0 +1,144 @@
+"""The folder of a run: whose it is, and that nothing is lost whenever a run stops."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import odrpo
+from odrpo import run_folder
+from odrpo.records import Records
+from odrpo.run_folder import RunFolder, largest_gap, last_tenth, read_episodes
+
+FAST: dict[str, Any] = {"num_envs": 4, "num_steps": 16}
+
+
+def cliff(**options: Any) -> odrpo.ODRPO:
+    return odrpo.ODRPO("CliffWalking-v1", **(FAST | options))
+
+
+def column(folder: Path, name: str) -> list[float]:
+    with (folder / "progress.csv").open(newline="") as file:
+        return [float(row[name]) for row in csv.DictReader(file)]
+
+
+def test_a_run_that_was_killed_at_once_goes_on(tmp_path: Path) -> None:
+    cliff().learn(0, run_dir=tmp_path)
+    model = odrpo.ODRPO.load(tmp_path / "model.odrpo")
+    assert model.num_timesteps == 0
+    model.learn(64, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == [64]
+
+
+def test_a_model_goes_on_in_the_folder_that_it_began(tmp_path: Path) -> None:
+    model = cliff().learn(0, run_dir=tmp_path)
+    model.learn(64, run_dir=tmp_path).learn(64, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == [64, 128]
+
+
+def test_a_new_model_never_takes_a_folder_over(tmp_path: Path) -> None:
+    cliff().learn(128, run_dir=tmp_path)
+    for timesteps in (0, 64):
+        other = cliff(seed=1).learn(timesteps)
+        with pytest.raises(ValueError, match=f"run_dir: {tmp_path} holds another run"):
+            other.learn(64, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == [64, 128]
+
+
+def test_what_was_recorded_is_logged_though_training_was_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Records.add
+
+    def interrupted(self: Records, *arguments: Any) -> dict[str, float]:
+        row = add(self, *arguments)
+        if row["timesteps"] >= 1024:
+            raise KeyboardInterrupt
+        return row
+
+    monkeypatch.setattr(Records, "add", interrupted)
+    model = cliff()
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(4096, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == list(range(64, 1025, 64))
+    assert model.records.episodes
+    assert read_episodes(tmp_path / "episodes.csv") == model.records.episodes
+    assert odrpo.ODRPO.load(tmp_path / "model.odrpo").num_timesteps == 1024
+
+
+def test_an_interruption_before_the_files_are_open_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_folder, "_Table", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cliff().learn(64, run_dir=tmp_path)
+
+
+def test_the_clock_goes_on_after_loading(tmp_path: Path) -> None:
+    cliff().learn(256, run_dir=tmp_path)
+    before = column(tmp_path, "seconds")
+    odrpo.ODRPO.load(tmp_path / "model.odrpo").learn(256, run_dir=tmp_path)
+    after = column(tmp_path, "seconds")
+    assert after[: len(before)] == before
+    assert (np.diff(after) > 0).all()
+
+
+def test_no_curve_without_an_episode(tmp_path: Path) -> None:
+    model = cliff(num_steps=4).learn(16, run_dir=tmp_path)
+    assert not model.records.episodes
+    assert not (tmp_path / "curve.png").exists()
+
+
+@pytest.mark.parametrize("place", ["file", "file/run"])
+def test_a_folder_that_can_not_be_written_is_named(place: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match="run_dir: it can't be written") as error:
+        cliff().learn(64, run_dir=tmp_path / place)
+    assert error.value.filename == str(tmp_path / place)
+
+
+def test_stopping_ends_all_seeds_in_good_order(tmp_path: Path) -> None:
+    models = [cliff(seed=seed, backend="host") for seed in range(3)]
+    odrpo.train(models, 640, run_dir=tmp_path, stop=lambda: models[1].num_timesteps >= 128)
+    assert [model.num_timesteps for model in models] == [640, 128, 0]
+    loaded = [odrpo.ODRPO.load(tmp_path / f"seed_{seed}" / "model.odrpo") for seed in range(3)]
+    odrpo.train(loaded, 0, run_dir=tmp_path, unfinished=True)
+    for seed in range(3):
+        assert column(tmp_path / f"seed_{seed}", "timesteps") == list(range(64, 641, 64))
+
+
+def test_seeds_on_the_device_stop_together() -> None:
+    models = [cliff(seed=seed) for seed in range(2)]
+    odrpo.train(models, 640, stop=lambda: models[1].num_timesteps >= 128)
+    assert [model.num_timesteps for model in models] == [128, 128]
+
+
+@pytest.mark.parametrize("count", [0, 7, 20, 104, 250])
+def test_the_last_tenth_is_that_of_all_episodes(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only some are logged, it is the mean of those."""
+    monkeypatch.setattr(run_folder, "DENSE_EPISODES", 20)
+    numbers = [n for n in range(1, count + 1) if n <= 20 or n % (10 if n <= 200 else 100) == 0]
+    rows = [f"{10 * n},{n},10" for n in numbers]
+    (tmp_path / "episodes.csv").write_text("\n".join(["timesteps,episode_return,length", *rows]))
+    last = [n for n in numbers if n > count - max(1, count // 10)]
+    expected = np.mean(last) if last else np.nan
+    np.testing.assert_equal(last_tenth(tmp_path, count), expected)
+
+
+def test_the_largest_gap_is_that_of_the_file(tmp_path: Path) -> None:
+    model = cliff().learn(256, run_dir=tmp_path)
+    assert largest_gap(tmp_path) == max(abs(row["gap"]) for row in model.records.updates)
+
+
+def test_two_run_folders_in_one_place_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds another run"):
+        odrpo.train([cliff(seed=0), cliff(seed=1)], 64, callback=RunFolder(tmp_path))
+    assert json.loads((tmp_path / "config.json").read_text())["seed"] == 0

@@ -1,5 +1,6 @@
 """Whatever is called an environment becomes one; NChain-v0 and TableEnv are what they say."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -122,6 +123,20 @@ class Switches(gymnasium.Env):
 class Words(gymnasium.Env):
     observation_space = gymnasium.spaces.Text(5)
     action_space = gymnasium.spaces.Discrete(2)
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "extra"),
+    [("LunarLander-v3", "Box2D", "box2d"), ("HalfCheetah-v5", "mujoco", "mujoco")],
+)
+def test_a_missing_package_comes_with_the_line_that_installs_it(
+    name: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for loaded in [loaded for loaded in sys.modules if f"gymnasium.envs.{extra}" in loaded]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValueError, match=rf"env: {name} needs packages.*odrpo\[{extra}\]"):
+        make(name, 1)
 
 
 REFUSED = {

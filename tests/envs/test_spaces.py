@@ -12,8 +12,12 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 
 from odrpo.envs.spaces import (
     action_count,
+    action_dimensions,
     as_batch,
+    check_actions,
+    decode_actions,
     encode,
+    encode_actions,
     feature_count,
     features,
     from_json,
@@ -149,11 +153,40 @@ def test_other_spaces_are_refused(name: str) -> None:
             function(UNSUPPORTED[name])
 
 
-def test_only_discrete_actions_are_counted() -> None:
-    assert action_count(spaces.Discrete(3, start=-1)) == 3
-    for space in (spaces.Box(-1, 1, (1,)), spaces.MultiDiscrete([2, 2]), spaces.MultiBinary(2)):
-        with pytest.raises(ValueError, match=r"env: its action space is .*Discrete actions"):
-            action_count(space)
+def test_discrete_actions_are_counted_and_boxes_have_dimensions() -> None:
+    three = spaces.Discrete(3, start=-1)
+    assert (action_count(three), action_dimensions(three)) == (3, None)
+    box = spaces.Box(-1, 1, (2, 3))
+    assert (action_count(box), action_dimensions(box)) == (None, 6)
+
+
+@pytest.mark.parametrize("space", [spaces.MultiDiscrete([2, 2]), spaces.MultiBinary(2)])
+def test_other_actions_are_refused(space: spaces.Space) -> None:
+    with pytest.raises(ValueError, match=r"env: its action space is .*Discrete actions and on"):
+        check_actions(space)
+
+
+@pytest.mark.parametrize(
+    ("space", "lowest", "middle", "highest"),
+    [
+        (spaces.Discrete(3, start=-1), -1, 0, 1),
+        (spaces.Box(-2, 6, (1, 2)), [[-2, -2]], [[2, 2]], [[6, 6]]),
+        (spaces.Box(0, 255, (1,), np.uint8), [0], [128], [255]),
+        (spaces.Box(-np.inf, np.inf, (1,)), [-3], [0], [3]),
+        (spaces.Box(2, np.inf, (1,)), [2], [5], [8]),
+        (spaces.Box(-np.inf, 10, (1,)), [-3], [3.5], [10]),
+    ],
+)
+def test_actions_of_the_environment_and_back(
+    space: spaces.Space, lowest: Any, middle: Any, highest: Any
+) -> None:
+    ours = np.arange(3) if isinstance(space, spaces.Discrete) else np.array([[-1], [0], [1]])
+    if isinstance(space, spaces.Box):
+        ours = np.repeat(ours, action_dimensions(space) or 0, axis=1).astype(np.float32)
+    its = decode_actions(space, ours)
+    np.testing.assert_array_equal(its, [lowest, middle, highest])
+    assert all(space.contains(action) for action in its)
+    np.testing.assert_allclose(encode_actions(space, its), ours, atol=0.01)
 
 
 BAD = {

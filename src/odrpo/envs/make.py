@@ -88,11 +88,14 @@ def _made(name: str, max_steps: int | None) -> gymnasium.Env:
     try:
         return gymnasium.make(name, max_episode_steps=max_steps)
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
-        # MuJoCo's environments ask for packages one by one: name them all.
         spec = gymnasium.registry.get(name)
-        mujoco = spec is not None and "mujoco" in str(spec.entry_point)
-        remedy = "; pip install 'odrpo[mujoco]'" if mujoco else ""
-        raise ValueError(f"env: {error}{remedy}") from error
+        missing = isinstance(error, ModuleNotFoundError | gymnasium.error.DependencyNotInstalled)
+        for extra in ("box2d", "mujoco") if missing else ():
+            if spec is not None and extra in str(spec.entry_point):
+                # Gymnasium asks for packages one by one, and by other names.
+                what = f"{name} needs packages that are not installed"
+                raise ValueError(f"env: {what}; pip install 'odrpo[{extra}]'") from error
+        raise ValueError(f"env: {error}") from error
 
 
 def _another(maker: Callable[[], Any], first: gymnasium.Env) -> Callable[[], gymnasium.Env]:

@@ -108,6 +108,13 @@ def test_a_run_goes_on_from_its_file_with_all_it_has_seen(tmp_path: Path) -> Non
     _assert_same(one.learn(100), other.learn(100))
 
 
+def test_the_folder_of_a_run_holds_its_transitions(tmp_path: Path) -> None:
+    one = aim().learn(200, run_dir=tmp_path)
+    other = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim)
+    one.walkers = None
+    _assert_same(one.learn(100), other.learn(100, run_dir=tmp_path))
+
+
 def test_without_its_transitions_a_file_is_small_and_predicts_the_same(tmp_path: Path) -> None:
     model = aim().learn(2000)
     model.save(tmp_path / "small.odrpo")

@@ -12,6 +12,8 @@ from odrpo.callbacks import Callback, Row
 from odrpo.records import Episode
 
 SECONDS_BETWEEN_SAVES = 30.0
+SHARE_OF_TIME = 0.02
+"""Saving takes no more: the larger a model and what it has seen, the less often it is saved."""
 DENSE_UPDATES, DENSE_EPISODES = 10_000, 100_000
 """So many are logged one by one."""
 
@@ -26,6 +28,7 @@ class RunFolder(Callback):
         """Nothing is written until training starts."""
         self.folder = Path(folder)
         self.is_open = False
+        self.cost = 0.0
 
     def on_training_start(self) -> None:
         """Open the files; what was logged after the last save of the model is cut off."""
@@ -70,7 +73,7 @@ class RunFolder(Callback):
     def on_update(self, row: Row) -> None:
         """Log it, and save the model where it is time to."""
         self._log()
-        if time.monotonic() - self.saved > SECONDS_BETWEEN_SAVES:
+        if time.monotonic() - self.saved > max(SECONDS_BETWEEN_SAVES, self.cost / SHARE_OF_TIME):
             self._save()
 
     def on_training_end(self) -> None:
@@ -105,8 +108,10 @@ class RunFolder(Callback):
         # The logs first: a model must never be ahead of them.
         self.progress.flush()
         self.episodes.flush()
-        self.model.save(self.folder / "model.odrpo")
+        began = time.monotonic()
+        self.model.save(self.folder / "model.odrpo", replay=True)
         self.saved = time.monotonic()
+        self.cost = self.saved - began
 
 
 def holds_run(folder: Path) -> bool:

@@ -131,6 +131,7 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(run_folder, "SHARE_OF_TIME", np.inf)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     cliff().learn(2048, run_dir=whole)
 

@@ -49,7 +49,7 @@ def missed_by(model: odrpo.ODRPO) -> float:
     ("metric", "settings"),
     [
         ("kl", {}),
-        ("wasserstein", {}),
+        pytest.param("wasserstein", {}, marks=pytest.mark.slow),
         pytest.param("sinkhorn", {}, marks=pytest.mark.slow),
         pytest.param(
             "kl", {"members": 3, "combine": "mean", "layer_norm": False}, marks=pytest.mark.slow
@@ -64,7 +64,8 @@ def test_the_action_that_pays_is_found_at_every_state(metric: str, settings: dic
     assert missed_by(aim(metric, **settings).learn(2500)) < 0.1
 
 
-@pytest.mark.parametrize("advantages", ["critic", pytest.param("taken", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("advantages", ["critic", "taken"])
 def test_it_is_found_on_policy_too(advantages: str) -> None:
     model = odrpo.ODRPO(probes.Aim, **(ON_POLICY | {"advantages": advantages, "num_envs": 4}))
     assert missed_by(model.learn(40_000)) < 0.15
@@ -82,7 +83,7 @@ def test_the_certificate_holds_at_every_update() -> None:
 
 
 def test_the_value_beyond_a_time_limit_counts() -> None:
-    model = odrpo.ODRPO(probes.Endless, **(SMALL | {"discount": 0.8, "polyak": 0.05})).learn(1500)
+    model = odrpo.ODRPO(probes.Endless, **(SMALL | {"discount": 0.8, "polyak": 0.05})).learn(800)
     critic, policy = (of(model.config, model.sizes) for of in (critic_of, policy_of))
     x = features(model.config, model.sizes, model.learner, np.zeros((1, 1), np.float32))
     at = policy.at(model.learner.policy, x, jax.random.key(0))
@@ -97,6 +98,7 @@ def test_learning_twice_is_learning_for_twice_as_long() -> None:
     _assert_same(aim().learn(200).learn(200), aim().learn(400))
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_its_file_with_all_it_has_seen(tmp_path: Path) -> None:
     path = tmp_path / "model.odrpo"
     one = aim().learn(400)

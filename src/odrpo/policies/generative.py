@@ -154,6 +154,9 @@ class GenerativePolicy:
         above = _by_dimension(actions) - self._quantiles_given(generator, observation, actions)
         level = (jnp.arange(0.5, self.levels) / self.levels)[None, None]
         pinball = jnp.maximum(level * above, (level - 1) * above)
+        # Each level in units of its noise. Without that nothing pulls the lowest and the highest
+        # quantiles away from actions that have lost their weight.
+        pinball = pinball / jnp.sqrt(level * (1 - level))
         # A sum over levels and dimensions: a mean would leave gradients too small for Adam's floor.
         return jnp.sum(weight.reshape(1, -1, 1) * pinball) / len(observation)
 

@@ -82,6 +82,7 @@ def test_the_certificate_holds_at_every_update() -> None:
             assert np.isfinite(list(row.values())).all()
 
 
+@pytest.mark.slow
 def test_the_value_beyond_a_time_limit_counts() -> None:
     model = odrpo.ODRPO(probes.Endless, **(SMALL | {"discount": 0.8, "polyak": 0.05})).learn(800)
     critic, policy = (of(model.config, model.sizes) for of in (critic_of, policy_of))
@@ -132,6 +133,7 @@ def test_without_its_transitions_a_file_is_small_and_predicts_the_same(tmp_path:
         )
 
 
+@pytest.mark.slow
 def test_the_discrete_agents_can_learn_from_replay() -> None:
     model = odrpo.ODRPO(
         probes.reward_by_state_and_action(),

@@ -33,6 +33,7 @@ def test_optimum_matches_a_cone_program(seed: int) -> None:
     assert solution.objective == pytest.approx(optimum, abs=1e-7)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(cases())
 def test_single_precision(case: Case) -> None:

@@ -105,7 +105,9 @@ def test_a_run_goes_on_from_its_file_with_all_it_has_seen(tmp_path: Path) -> Non
     one = aim().learn(400)
     one.save(path, replay=True)
     other = odrpo.ODRPO.load(path, env=probes.Aim)
-    assert len(other.replay) == len(one.replay) == 416  # type: ignore[arg-type]
+    assert one.replay is not None
+    assert other.replay is not None
+    assert len(other.replay) == len(one.replay) == 416
     # The environments begin anew, as they do in the run that went on after an evaluation.
     one.walkers = None
     _assert_same(one.learn(100), other.learn(100))

@@ -1,5 +1,6 @@
 """The ring of transitions: what is drawn is what was put in."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,12 @@ def test_it_goes_on_from_what_was_saved() -> None:
         replay.add(steps(17, 3))
     assert one.reward_square == other.reward_square
     _assert_equal(one.draw((50,), 2, 0.9), other.draw((50,), 2, 0.9))
+
+
+def test_masks_are_refused() -> None:
+    masked = replace(steps(0, 5), mask=np.ones((5, 2, 3), bool))
+    with pytest.raises(ValueError, match=r"action_mask.*use critic=.network"):
+        Replay(20, 2, seed=0).add(masked)
 
 
 def test_arrays_of_another_size_are_refused() -> None:

@@ -128,17 +128,18 @@ def improve(
 ) -> tuple[Learner, Info]:
     """One iteration from a batch: the same for device and host, table, softmax and generator."""
     critic_key, beta_key, project_key = jax.random.split(key, 3)
+    at_key, next_key = jax.random.split(jax.random.fold_in(key, 1))
     left = fade(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
     valid = flat.valid.astype(jnp.float32)
 
     # Estimate: what the actions taken returned, then what every action is worth.
-    at, action = where(config, sizes, learner, flat, key)
+    at, action = where(config, sizes, learner, flat, at_key)
     following = policy.at(
         learner.policy,
         features(config, sizes, learner, flat.next_observation),
-        jax.random.fold_in(key, 1),
+        next_key,
     ).masked(flat.next_mask)
     next_value = jnp.sum(following.policy * critic.values(learner.critic, following), axis=1)
     target = estimate_returns(config, batch, next_value.reshape(batch.reward.shape)).reshape(-1)
@@ -149,7 +150,7 @@ def improve(
     critic_params = critic.fit(
         learner.critic,
         samples,
-        lambda x: policy.at(learner.policy, x, key).policy,
+        lambda x: policy.at(learner.policy, x, at_key).policy,
         config.discount,
         critic_key,
         config.critic_rate * (left if config.critic == "network" else 1),

@@ -52,23 +52,6 @@ FINITE: dict[str, Settings] = {
 }
 """For finite states without a preset."""
 
-MANY_STATES: dict[str, Settings] = {
-    "all": {
-        "policy": "table",
-        "critic": "table",
-        "critic_rate": 0.5,
-        "smoothing": 0.0,
-        "final_fraction": 1.0,
-        "discount": 0.99,
-        "trace": 0.0,
-        "num_envs": 8,
-        "num_steps": 64,
-    },
-    "kl": {"radius": 0.02},
-    "wasserstein": {"radius": 0.01},
-}
-"""For more of them than a model of all transitions has room for."""
-
 VECTOR: dict[str, Settings] = {"kl": {"radius": 0.01}, "wasserstein": {"radius": 0.03}}
 """For all else: the defaults of Config, and a radius."""
 
@@ -107,6 +90,13 @@ TABLE: Settings = {
 }
 MODEL: Settings = TABLE | {"critic": "model"}
 TD: Settings = TABLE | {"critic": "table", "critic_rate": 0.5}
+MANY_STATES: dict[str, Settings] = {
+    "all": TD | {"discount": 0.99, "num_envs": 8},
+    "kl": {"radius": 0.02},
+    "wasserstein": {"radius": 0.01},
+}
+"""For more of them than a model of all transitions has room for."""
+
 SMALL: Settings = {
     "discount": 0.99,
     "num_envs": 4,

@@ -41,6 +41,11 @@ class Replay:
 
     def add(self, batch: Batch) -> None:
         """Take in the rows of a batch, the oldest first."""
+        if batch.mask is not None:
+            raise ValueError(
+                'env: it gives info["action_mask"], which critic="replay" does not know of; use '
+                'critic="network"'
+            )
         for name in FIELDS:
             rows = np.asarray(getattr(batch, name))
             if name not in self.arrays:

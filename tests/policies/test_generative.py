@@ -1,5 +1,7 @@
 """The generative policy against distributions that are known."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -38,14 +40,14 @@ def correlated(key: jax.Array, count: int) -> jax.Array:
     return along + 0.05 * jax.random.normal(noise_key, (count, 2))
 
 
-def fitted(target: object, steps: int = 2000) -> np.ndarray:
+def fitted(target: Callable[[jax.Array, int], jax.Array], steps: int = 2000) -> np.ndarray:
     """Draws from a policy that was fitted to draws from the target."""
     params = POLICY.init(jax.random.key(0))
 
     @jax.jit
     def step(carry: tuple, number: jax.Array) -> tuple:
         key = jax.random.fold_in(jax.random.key(1), number)
-        actions = target(key, 32 * 16).reshape(32, 16, 2)  # type: ignore[operator]
+        actions = target(key, 32 * 16).reshape(32, 16, 2)
         even = jnp.full((32, 16), 1 / 16)
         rate = 2e-3 * (1 - number.astype(jnp.float32) / steps)
         *carry, _ = descend(

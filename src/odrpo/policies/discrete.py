@@ -1,5 +1,6 @@
 """What all policies with finitely many actions have in common: their probabilities tell all."""
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import jax
@@ -9,12 +10,12 @@ from odrpo.envs.env import Array
 from odrpo.policies.support import Support, masked
 
 
-class DiscretePolicy:
+class DiscretePolicy(ABC):
     """A policy given by the probabilities of its A actions."""
 
+    @abstractmethod
     def probabilities(self, params: Any, observation: Array) -> Array:
         """pi, (S, ...) to (S, A)."""
-        raise NotImplementedError
 
     def act(self, params: Any, observation: Array, key: jax.Array, mask: Array | None) -> Array:
         """Actions drawn, (S,)."""

@@ -1,10 +1,11 @@
-"""Learning results: every task, metric and kind of settings over ten seeds, into results/learning.
+"""Learning results: every task, metric and kind of settings over several seeds.
 
-Each is recorded when it is done; what has a record is not run again. `--only` picks some, `--table`
-makes the table from the records that there are.
+Into results/learning; each is recorded when it is done, and what has a record is not run again.
+With continuous actions, which take an hour a seed, each seed is recorded on its own, and one that
+was stopped goes on from what it left in runs/learning. `--only` picks some, `--table` makes the
+table from the records that there are.
 """
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +29,16 @@ WITHOUT_PRESET = {
     "MountainCar-v0": 100_000,
     "Blackjack-v1": 100_000,
 }
+CONTINUOUS = {
+    "LunarLanderContinuous-v3": ("kl", "wasserstein"),
+    "InvertedPendulum-v5": ("kl",),
+    "Reacher-v5": ("kl", "wasserstein"),
+    "HalfCheetah-v5": ("kl", "wasserstein"),
+    "Hopper-v5": ("kl",),
+    "Walker2d-v5": ("kl",),
+    "Ant-v5": ("kl",),
+}
+RUNS = Path(__file__).parent.parent / "runs" / "learning"
 
 
 @dataclass(frozen=True)
@@ -37,9 +48,9 @@ class Options:
     only: str = ""
     """Run what has this in its name, such as Taxi, paper or CartPole-v1-tuned-kl."""
     first_seed: int = 0
-    """Ten seeds from this one on. Settings were tuned on seeds from 100 on."""
-    seeds: int = 10
-    """How many."""
+    """Seeds from this one on. Settings were tuned on seeds from 100 on."""
+    seeds: int | None = None
+    """How many; else ten, of continuous actions three."""
     folder: Path = FOLDER
     """Where records go."""
     table: bool = False
@@ -48,30 +59,69 @@ class Options:
 
 def main(options: Options) -> None:
     """Run what has no record yet, then make the table."""
-    seeds = range(options.first_seed, options.first_seed + options.seeds)
     for env, kind, metric in jobs():
-        name = f"{env}-{kind}-{metric}"
-        if options.table or options.only not in name or (options.folder / f"{name}.json").exists():
+        if options.table or options.only not in f"{env}-{kind}-{metric}":
             continue
-        began = time.perf_counter()
-        evaluated = 1000 if env == "Taxi-v4" else 100
-        preset, timesteps = (
-            ("tuned", LONGER[env]) if kind == "longer" else (kind, WITHOUT_PRESET.get(env))
-        )
-        record, _ = run_task(env, metric, seeds, preset, timesteps, evaluation_episodes=evaluated)
-        record = replace(record, kind=kind)
-        write_record(record, options.folder)
-        print(f"{name}: {summary(record)}  ({time.perf_counter() - began:.0f} s)", flush=True)
+        if env in CONTINUOUS:
+            for seed in range(options.first_seed, options.first_seed + (options.seeds or 3)):
+                run_alone(env, kind, metric, seed, options.folder)
+        else:
+            run_together(env, kind, metric, options)
     text = table(read_records(options.folder))
     options.folder.with_suffix(".md").write_text(text)
     draw(read_records(options.folder), options.folder.with_suffix(".png"))
     print(text)
 
 
+def run_together(env: str, kind: str, metric: str, options: Options) -> None:
+    """All seeds of what has no record yet."""
+    name = f"{env}-{kind}-{metric}"
+    if (options.folder / f"{name}.json").exists():
+        return
+    seeds = range(options.first_seed, options.first_seed + (options.seeds or 10))
+    evaluated = 1000 if env == "Taxi-v4" else 100
+    preset, timesteps = (
+        ("tuned", LONGER[env]) if kind == "longer" else (kind, WITHOUT_PRESET.get(env))
+    )
+    record, _ = run_task(env, metric, seeds, preset, timesteps, evaluation_episodes=evaluated)
+    write_record(replace(record, kind=kind), options.folder)
+    print(f"{name}: {summary(record)}  ({record.wall_clock:.0f} s)", flush=True)
+
+
+def run_alone(env: str, kind: str, metric: str, seed: int, folder: Path) -> None:
+    """One seed, unless it is in the record; others may be running meanwhile."""
+    if any(
+        known.seed == seed for record in found(folder, env, kind, metric) for known in record.seeds
+    ):
+        return
+    record, _ = run_task(env, metric, [seed], kind, evaluation_episodes=30, folder=RUNS)
+    for known in found(folder, env, kind, metric):
+        seeds = sorted([*known.seeds, *record.seeds], key=lambda each: each.seed)
+        record = replace(record, seeds=seeds, wall_clock=known.wall_clock + record.wall_clock)
+    write_record(record, folder)
+    print(f"{env}-{kind}-{metric}: {summary(record)}", flush=True)
+
+
+def found(folder: Path, env: str, kind: str, metric: str) -> list[Record]:
+    """The record, if there is one."""
+    return [
+        record
+        for record in read_records(folder)
+        if (record.env, record.kind, record.metric) == (env, kind, metric)
+    ]
+
+
 def draw(records: list[Record], path: Path) -> None:
     """The learning curves of the paper's tasks, every seed, beside what the paper reports."""
-    figure, row = plt.subplots(1, len(TASKS), figsize=(4.6 * len(TASKS), 4), layout="constrained")
-    for axes, (env, task) in zip(row, TASKS.items(), strict=True):
+    envs = [env for env in TASKS if any(record.env == env for record in records)]
+    columns = 5
+    rows = -(-len(envs) // columns)
+    size = (4.6 * columns, 4 * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for axes in grid.flat[len(envs) :]:
+        axes.set_axis_off()
+    for axes, env in zip(grid.flat, envs, strict=False):
+        task = TASKS[env]
         runs = {
             f"ODRPO-{record.metric}": [
                 (np.array(seed.curve)[:, 0], np.array(seed.curve)[:, 1]) for seed in record.seeds
@@ -79,7 +129,7 @@ def draw(records: list[Record], path: Path) -> None:
             for record in records
             if (record.env, record.kind) == (env, "tuned")
         }
-        best = max(task.returns["kl"], task.returns["wasserstein"])
+        best = max(task.returns["kl"], task.returns.get("wasserstein", -np.inf))
         lines = {"paper's best ODRPO": best}
         if task.optimum is not None:
             lines["optimum"] = task.optimum
@@ -96,12 +146,15 @@ def draw(records: list[Record], path: Path) -> None:
 
 def jobs() -> list[tuple[str, str, str]]:
     """Every environment, kind and metric."""
-    found = []
+    every = []
     for env, task in TASKS.items():
+        if env in CONTINUOUS:
+            every += [(env, "tuned", metric) for metric in CONTINUOUS[env]]
+            continue
         kinds = ["tuned", *(["longer"] if env in LONGER else [])]
         kinds += [*(["model-free"] if task.model_free else []), "paper"]
-        found += [(env, kind, metric) for kind in kinds for metric in METRICS]
-    return found + [(env, "default", metric) for env in WITHOUT_PRESET for metric in METRICS]
+        every += [(env, kind, metric) for kind in kinds for metric in METRICS]
+    return every + [(env, "default", metric) for env in WITHOUT_PRESET for metric in METRICS]
 
 
 def summary(record: Record) -> str:
@@ -121,7 +174,7 @@ def table(records: list[Record]) -> str:
         "",
         "Mean return over the last tenth of the training episodes within the budget (the policy",
         "that explores), then the greedy policy evaluated at the end. Every seed is shown, from",
-        "the lowest to the highest. Seeds 0-9; settings were tuned on seeds from 100 on.",
+        "the lowest to the highest. Seeds from 0 on; settings were tuned on seeds from 100 on.",
         "Made by `make results` from `results/learning/`.",
         "",
     ]

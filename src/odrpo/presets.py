@@ -16,7 +16,7 @@ class Task:
 
     env: str
     timesteps: int
-    """The paper's budget; where it counts episodes, enough for them."""
+    """The paper's budget, or ours where less will do; where it counts episodes, enough for them."""
     tuned: dict[str, Settings]
     """Our settings: "all", and those of a metric."""
     paper: Settings
@@ -63,6 +63,7 @@ CONTINUOUS: dict[str, Settings] = {
         "n_step": 1,
         "discount": 0.99,
         "hidden": (256, 256),
+        "normalise_observations": True,
         "policy_rate": 1e-3,
         "policy_epochs": 1,
         "critic_rate": 1e-3,
@@ -120,6 +121,21 @@ PAPER: Settings = {
 }
 PAPER_TABLE: Settings = PAPER | {"policy": "table", "critic": "table", "discount": 0.9}
 PAPER_NETWORK: Settings = PAPER | {"discount": 0.95, "hidden": (64, 64), "num_steps": 500}
+PAPER_GENERATIVE: Settings = CONTINUOUS["all"] | {
+    "hidden": (400, 300),
+    "policy_rate": 1e-4,
+    "minibatch": 64,
+    "projection_states": 64,
+    "candidates": 16,
+    "candidate_noise": 0.0,
+    "behaviour_noise": 0.2,
+    "layer_norm": False,
+    "polyak": 0.005,
+    "updates_per_step": 0.5,
+    "final_fraction": 1.0,
+    "radius": 0.5,
+}
+"""The paper gives no radius for these, and its code a beta for all states: the radius is ours."""
 
 TAXI = Task(
     "Taxi-v4",
@@ -199,7 +215,51 @@ ACROBOT = Task(
     returns={"kl": -97, "wasserstein": -153, "trpo": -143, "ppo": -85, "a2c": -452},
     threshold=-150,
 )
-TASKS: dict[str, Task] = {task.env: task for task in (TAXI, NCHAIN, CLIFF, CARTPOLE, ACROBOT)}
+
+
+def _generative(
+    env: str,
+    timesteps: int,
+    paper: float,
+    trpo: float,
+    ppo: float,
+    a2c: float,
+    tuned: dict[str, Settings] | None = None,
+    paper_rate: float = 1e-3,
+    **facts: Any,
+) -> Task:
+    """A task with continuous actions: most settings are those of all."""
+    own = tuned or {}
+    return Task(
+        env,
+        timesteps,
+        tuned={
+            "all": CONTINUOUS["all"] | {"horizon": timesteps} | own.get("all", {}),
+            "kl": CONTINUOUS["kl"] | own.get("kl", {}),
+            "wasserstein": CONTINUOUS["wasserstein"] | own.get("wasserstein", {}),
+        },
+        paper=PAPER_GENERATIVE | {"critic_rate": paper_rate},
+        returns={"kl": paper, "trpo": trpo, "ppo": ppo, "a2c": a2c},
+        **facts,
+    )
+
+
+LANDER = _generative(
+    "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, paper_rate=1e-4, threshold=50
+)
+PENDULUM = _generative("InvertedPendulum-v5", 50_000, 1000, 953, 989, 197, optimum=1000)
+REACHER = _generative("Reacher-v5", 100_000, -5.1, -5.9, -7.5, -64.2, threshold=-10)
+HOPPER = _generative("Hopper-v5", 300_000, 2781, 2713, 2590, 42, threshold=3000)
+WALKER = _generative("Walker2d-v5", 300_000, 3686, 2667, 3179, -4, threshold=3000)
+CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684)
+ANT = _generative("Ant-v5", 300_000, 5397, -14, 1751, -88)
+TASKS: dict[str, Task] = {
+    task.env: task
+    for task in (
+        *(TAXI, NCHAIN, CLIFF, CARTPOLE, ACROBOT),
+        *(LANDER, PENDULUM, REACHER, HOPPER, WALKER, CHEETAH, ANT),
+    )
+}
 
 
 def settings_for(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from odrpo.callbacks import Callback, Row
-from odrpo.records import Episode
+from odrpo.records import Episode, Records
 
 SECONDS_BETWEEN_SAVES = 30.0
 SHARE_OF_TIME = 0.02
@@ -144,6 +144,15 @@ def largest_gap(folder: Path) -> float:
     """The largest gap among the updates of a run, from its folder."""
     with (folder / "progress.csv").open(newline="") as file:
         return max((abs(float(row["gap"])) for row in csv.DictReader(file)), default=math.nan)
+
+
+def read_records_of(folder: Path) -> Records:
+    """What a run has recorded, from its folder."""
+    with (folder / "progress.csv").open(newline="") as file:
+        updates = [
+            {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)
+        ]
+    return Records(updates=updates, episodes=read_episodes(folder / "episodes.csv"))
 
 
 def read_episodes(path: Path) -> list[Episode]:

@@ -134,7 +134,7 @@ def test_a_projection_moves_probability_to_where_the_target_has_it() -> None:
     np.testing.assert_allclose(np.sum(after, axis=1), 1, rtol=1e-5)
     assert np.mean(np.sum(after * right, axis=1)) > 0.8
     drawn = POLICY.at(moved, NOWHERE, jax.random.key(3)).actions
-    assert np.mean(drawn[:, :, 0] > 0) > 0.8
+    assert np.mean(drawn[:, :, 0] > 0) > 0.93
     before, now = (POLICY.entropy(p, at, q) for p, q in ((params, at.policy), (moved, after)))
     assert np.mean(now) < np.mean(before)
 
@@ -146,12 +146,13 @@ def test_on_support_gives_the_old_probabilities_to_a_policy_that_did_not_move() 
 
 
 def test_interpolation_goes_through_the_levels() -> None:
-    values = quantiles(jax.random.normal(jax.random.key(0), (9,)))
-    assert (np.diff(values) >= 0).all()
-    assert values[0] >= -1
-    assert values[-1] <= 1
+    values = jnp.linspace(-1, 1, 8) ** 3
     levels = jnp.arange(0.5, 8) / 8
     at_levels = interpolate(jnp.broadcast_to(values, (8, 8)), levels)
     np.testing.assert_allclose(at_levels, values, rtol=1e-6)
     drawn = interpolate(jnp.broadcast_to(values, (1001, 8)), jnp.linspace(0, 1, 1001))
     assert (np.diff(drawn) >= -1e-6).all()
+
+
+def test_a_network_that_says_nothing_is_uniform() -> None:
+    np.testing.assert_allclose(quantiles(jnp.zeros(4)), [-0.75, -0.25, 0.25, 0.75], rtol=1e-6)

@@ -1,7 +1,7 @@
 """Run one task for several seeds, at once where it runs on the device."""
 
-import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,8 @@ from odrpo.evaluation import evaluate
 from odrpo.experiments.records import Record, Seed, provenance, thinned
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, Task, of_metric
+from odrpo.records import Records
+from odrpo.run_folder import read_records_of
 from odrpo.training import train
 
 
@@ -35,6 +37,7 @@ def run_task(
     episodes: int | None = None,
     evaluation_episodes: int = 100,
     progress_bar: bool | None = None,
+    folder: Path | None = None,
     **settings: Any,
 ) -> tuple[Record, list[ODRPO]]:
     """Train all seeds within a budget and record how they fared.
@@ -48,6 +51,7 @@ def run_task(
         episodes: A budget that counts episodes; None: the paper's, where it is one.
         evaluation_episodes: How many the final greedy policy plays.
         progress_bar: Whether to show one; None: on a terminal.
+        folder: Where each seed keeps a run; one that was stopped goes on from there.
         settings: Any field of odrpo.Config by its name.
     """
     task = TASKS.get(env)
@@ -61,11 +65,23 @@ def run_task(
         settings = of_metric(task.model_free, metric) | settings
     preset: Any = "tuned" if kind == "model-free" else kind
     models = [ODRPO(env, metric, preset=preset, seed=seed, **settings) for seed in seeds]
-    began = time.perf_counter()
     callback = None if episodes is None else StopAfterEpisodes(episodes)
-    train(models, timesteps, callback, progress_bar)
-    seconds = time.perf_counter() - began
-    fared = [_fared(model, task, timesteps, episodes, evaluation_episodes) for model in models]
+    records = []
+    if folder is None:
+        train(models, timesteps, callback, progress_bar)
+        records = [model.records for model in models]
+        seconds = max(played.seconds for played in records)  # on the device all run at once
+    else:
+        for k, model in enumerate(models):
+            run = folder / f"{env}-{kind}-{metric}-{model.seed}"
+            models[k] = _train_in(run, model, timesteps, callback, progress_bar)
+            # A model that was stopped does not remember what it had played.
+            records.append(read_records_of(run))
+        seconds = sum(model.records.seconds for model in models)
+    fared = [
+        _fared(model, played, task, timesteps, episodes, evaluation_episodes)
+        for model, played in zip(models, records, strict=True)
+    ]
     first = models[0]
     record = Record(
         env=env,
@@ -82,10 +98,31 @@ def run_task(
     return record, models
 
 
+def _train_in(
+    run: Path,
+    model: ODRPO,
+    timesteps: int,
+    callback: Callback | None,
+    progress_bar: bool | None,
+) -> ODRPO:
+    """Train it in a folder, or go on with the run that is there."""
+    file = run / "model.odrpo"
+    begun = file.exists()
+    if begun:
+        model = ODRPO.load(file)
+        timesteps -= model.target
+    train([model], timesteps, callback, progress_bar, run, unfinished=begun)
+    return model
+
+
 def _fared(
-    model: ODRPO, task: Task | None, timesteps: int, episodes: int | None, evaluated: int
+    model: ODRPO,
+    records: Records,
+    task: Task | None,
+    timesteps: int,
+    episodes: int | None,
+    evaluated: int,
 ) -> Seed:
-    records = model.records
     within = [e for e in records.episodes[:episodes] if e.timesteps <= timesteps or episodes]
     threshold = task.threshold if task is not None else None
     optimum = task.optimum if task is not None else None

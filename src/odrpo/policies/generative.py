@@ -10,8 +10,8 @@ from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, some_rows
 from odrpo.policies.support import Support
 
-NARROWEST = 1e-4
-"""Two quantiles next to each other count as no closer than this where densities are compared."""
+BLUR = 1.0
+"""Where densities are compared, a quantile is a bell so many steps of even ones wide."""
 
 
 class Generator(NamedTuple):
@@ -25,9 +25,9 @@ class Generator(NamedTuple):
     bias: Array
     """(D, W)."""
     out: Array
-    """(D, W, M + 1)."""
+    """(D, W, M)."""
     out_bias: Array
-    """(D, M + 1)."""
+    """(D, M)."""
 
 
 class Network(NamedTuple):
@@ -41,8 +41,9 @@ class Network(NamedTuple):
 class GenerativePolicy:
     """a = f(s, tau), tau uniform: dimension d is a quantile function given s and the ones before.
 
-    The quantile function is given by its values at M levels, a running sum of shares of [-1, 1]:
-    it never falls, and never leaves the interval.
+    The quantile function is given by its values at M levels, each an output of its own. Nothing
+    forces them to be in order: a running sum would, but then no level moves without all the others,
+    and mass that has lost its weight is left behind.
     """
 
     features: int
@@ -69,8 +70,8 @@ class GenerativePolicy:
             jax.random.normal(state_key, (count, width, head)) / width**0.5,
             jax.random.normal(previous_key, (count, count, head)) / count**0.5,
             jnp.zeros((count, head)),
-            0.01 * jax.random.normal(out_key, (count, head, self.levels + 1)) / head**0.5,
-            jnp.zeros((count, self.levels + 1)),
+            0.01 * jax.random.normal(out_key, (count, head, self.levels)) / head**0.5,
+            jnp.zeros((count, self.levels)),
         )
         return Network(generator, adam.init(generator))
 
@@ -161,12 +162,12 @@ class GenerativePolicy:
         return jnp.sum(weight.reshape(1, -1, 1) * pinball) / len(observation)
 
     def log_density(self, params: Network, support: Support) -> Array:
-        """At the support's actions, (S, N): the closer quantiles are, the denser it is."""
+        """At the support's actions, (S, N), of the policy a little blurred."""
         values = self._quantiles_given(params.generator, support.observation, support.actions)
-        between = (values[..., 1:] + values[..., :-1]) / 2
-        nearest = jnp.sum(between <= _by_dimension(support.actions), axis=-1, keepdims=True)
-        width = jnp.take_along_axis(spread(values), nearest, axis=-1)[..., 0]
-        density = -jnp.sum(jnp.log(self.levels * jnp.maximum(width, NARROWEST)), axis=0)
+        width = BLUR * 2 / self.levels
+        apart = (jnp.clip(values, -1, 1) - _by_dimension(support.actions)) / width
+        bells = jax.nn.logsumexp(-(apart**2) / 2, axis=-1)
+        density = jnp.sum(bells - jnp.log(self.levels * width * jnp.sqrt(2 * jnp.pi)), axis=0)
         return density.reshape(support.policy.shape)
 
     def _quantiles_given(self, generator: Generator, observation: Array, actions: Any) -> Array:
@@ -190,12 +191,11 @@ def _by_dimension(actions: Any) -> Array:
 
 
 def quantiles(logits: Array) -> Array:
-    """Values in [-1, 1] that never fall, (..., M + 1) to (..., M)."""
+    """Values at the levels, (..., M): those of the uniform distribution on [-1, 1], moved."""
+    count = logits.shape[-1]
+    even = jnp.arange(0.5, count) * (2 / count) - 1
     # The factor lets a network that starts out small get from flat to narrow several times faster.
-    shares = jax.nn.softmax(4 * logits)
-    # A running sum, as a product: XLA's own takes several times as long on a CPU, and its gradient.
-    count = shares.shape[-1]
-    return 2 * shares @ jnp.triu(jnp.ones((count, count - 1), shares.dtype)) - 1
+    return 4 * logits + jnp.expand_dims(even, tuple(range(logits.ndim - 1)))
 
 
 def spread(values: Array) -> Array:
@@ -203,7 +203,7 @@ def spread(values: Array) -> Array:
 
     Over a gap between two modes nothing is spread, which a line between quantiles would.
     """
-    apart = jnp.diff(values, axis=-1)
+    apart = jnp.abs(jnp.diff(values, axis=-1))
     before = jnp.concatenate([apart[..., :1], apart], axis=-1)
     after = jnp.concatenate([apart, apart[..., -1:]], axis=-1)
     return jnp.minimum(before, after)

@@ -68,7 +68,7 @@ class ODRPO:
         self.observation_space, self.action_space = spaces_of(sample)
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
-        self.sizes = _sizes(self.observation_space, self.action_space)
+        self.sizes = sizes_of(self.observation_space, self.action_space)
         preferred, limit = settings_for(self.env_id, name, self.sizes, preset)
         self.max_steps = limit if max_steps is None else whole("max_steps", max_steps, 1)
         self.config = Config.create(metric=chosen, **(preferred | settings))
@@ -253,7 +253,7 @@ class ODRPO:
         self.config = Config.from_json(header["config"])
         self.observation_space = spaces.from_json(header["observation_space"])
         self.action_space = spaces.from_json(header["action_space"])
-        self.sizes = _sizes(self.observation_space, self.action_space)
+        self.sizes = sizes_of(self.observation_space, self.action_space)
         self._begin(from_file=True)
         recent = [Episode(*episode) for episode in header["recent_episodes"]]
         self.records = Records(
@@ -343,7 +343,8 @@ def _check_order(env: Any) -> None:
         )
 
 
-def _sizes(observation_space: Any, action_space: Any) -> Sizes:
+def sizes_of(observation_space: Any, action_space: Any) -> Sizes:
+    """What the algorithm must know of an environment."""
     return Sizes(
         spaces.state_count(observation_space),
         spaces.feature_count(observation_space),

@@ -1,5 +1,6 @@
 """The same step from replay: a little of the critic, a little of the policy, many times a call."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +12,8 @@ from odrpo.config import Config
 from odrpo.critics import Transitions
 from odrpo.envs.env import Array
 from odrpo.learner import Learner, Sizes, critic_of, features, policy_of
-from odrpo.policies import GenerativePolicy
-from odrpo.trust_region import Problem
+from odrpo.policies import GenerativePolicy, Support
+from odrpo.trust_region import Problem, Solution
 
 
 def improve_from_replay(
@@ -68,23 +69,52 @@ def iterate(
     left: Array,
 ) -> tuple[Learner, Taken]:
     """One gradient step of the critic, the exact step on some states, one of the policy."""
-    next_key, at_key, beta_key, project_key = jax.random.split(key, 4)
+    next_key, *policy_keys = jax.random.split(key, 4)
+    learner, explained = improve_critic(config, sizes, learner, data, next_key, left)
+    # Minibatches are drawn at random: the first states of one are as good as any.
+    states = data.observation[: config.projection_states]
+    learner, step = improve_policy(config, sizes, learner, states, policy_keys, left)
+    return learner, Taken(*step, explained)
+
+
+def improve_critic(
+    config: Config,
+    sizes: Sizes,
+    learner: Learner,
+    data: Transitions,
+    key: jax.Array,
+    left: Array,
+) -> tuple[Learner, Array]:
+    """One gradient step of the critic; also how much of its targets it knew before."""
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     seen = features(config, sizes, learner, data.observation)
     beyond = features(config, sizes, learner, data.next_observation)
-    ahead = policy
     if isinstance(policy, GenerativePolicy):
-        ahead = replace(policy, candidates=config.next_actions, candidate_noise=jnp.zeros(()))
-    following = ahead.at(learner.policy, beyond, next_key)
-
-    # Estimate.
-    critic_params, target, known = critic.step(
+        policy = replace(policy, candidates=config.next_actions, candidate_noise=jnp.zeros(()))
+    following = policy.at(learner.policy, beyond, key)
+    params, target, known = critic.step(
         learner.critic, seen, following, data, config.critic_rate * left, config.polyak
     )
     explained = explained_variance(target, known, jnp.ones_like(target))
-    # Minibatches are drawn at random: the first states of one are as good as any.
-    support = policy.at(learner.policy, seen[: config.projection_states], at_key)
-    q = critic.values(critic_params, support)
+    return learner._replace(critic=params), explained
+
+
+def improve_policy(
+    config: Config,
+    sizes: Sizes,
+    learner: Learner,
+    observation: Array,
+    keys: Sequence[jax.Array],
+    left: Array,
+) -> tuple[Learner, tuple[Support, Problem, Solution]]:
+    """The exact step at some observations, and one gradient step of the policy towards it."""
+    at_key, beta_key, project_key = keys
+    policy, critic = policy_of(config, sizes), critic_of(config, sizes)
+
+    # Estimate.
+    seen = features(config, sizes, learner, observation)
+    support = policy.at(learner.policy, seen, at_key)
+    q = critic.values(learner.critic, support)
     advantages = q - jnp.sum(support.policy * q, axis=1, keepdims=True)
 
     # Solve.
@@ -92,7 +122,7 @@ def iterate(
     solution, learner = solve(config, support, problem, learner, beta_key)
 
     # Project.
-    policy_params = policy.project(
+    params = policy.project(
         learner.policy,
         support,
         smoothed(config, solution.policy, left),
@@ -100,8 +130,7 @@ def iterate(
         project_key,
         config.policy_rate * left,
     )
-    after = learner._replace(policy=policy_params, critic=critic_params)
-    return after, Taken(support, problem, solution, explained)
+    return learner._replace(policy=params), (support, problem, solution)
 
 
 compiled_improve_from_replay = jax.jit(improve_from_replay, static_argnames="sizes")

@@ -8,33 +8,34 @@ which would flatter us; so SB3 trains with one thread, and its speed is the bett
 Peers live in environments of their own, which `make peers` sets up.
 """
 
-import json
 import math
-import os
-import platform
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import tyro
 from rich.console import Console
-from rich.markdown import Markdown
 
-# This process stays small: what it has imported would count in the peak memory of its children.
-Result = dict[str, Any]
-Results = dict[str, list[Result]]
-Lines = list[list[str]]
+from processes import Result, Results, keep, ours, run
+from report import (
+    Row,
+    compare_speed,
+    fastest,
+    middle,
+    missing_peers,
+    publish,
+    setting,
+    speeds,
+    table,
+    verdicts,
+    versions,
+)
 
-SCRIPTS = Path(__file__).parent / "peers"
 METRICS = ("kl", "wasserstein")
 THROUGHPUT: dict[str, Any] = {
     "num_envs": 64,
@@ -65,17 +66,11 @@ SB3_ALL_THREADS = {"num_envs": SB3_ENVS, "threads": None}
 SOLVED, LEARNING_TIMESTEPS, LEARNING_SEEDS = 475, 200_000, 5
 CHECK_EVERY, MOST_TIMESTEPS = 5_000, 200_000
 MOST_MEMORY = 1e9
-CACHED = {
-    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-}
 DEVICE, THROUGHPUT_NAME, HOST, LEARN = "odrpo, preset", "odrpo, throughput", "odrpo, host", "learn"
 SB3, SB3_ALL = "SB3 PPO", "SB3 PPO, all threads"
 REJAX, REJAX_SAME = "rejax PPO", "rejax PPO, same work"
 COLD, WARM = "odrpo, cold cache", "odrpo, warm cache"
 PACKAGES = ("odrpo", "jax", "optax", "gymnasium", "numpy")
-HEADER = ["what", "ours", "peer", "times better", "goal", "verdict"]
-RUN_HEADER = ["run", "timesteps/s", "each round", "first update, s"]
 SOLVE_HEADER = ["run", "median", "each seed", "timesteps", "100 more episodes"]
 
 
@@ -93,34 +88,6 @@ class Options:
     """One round with small budgets, to see that everything runs: its numbers mean nothing."""
     out: Path = Path("results/benchmarks")
     """Where training.json and training.md go (training_quick.json and training_quick.md)."""
-
-
-@dataclass
-class Row:
-    """One comparison: `ratio` is how many times better ours is than the peer's."""
-
-    what: str
-    ours: str
-    peer: str = ""
-    ratio: float | None = None
-    goal: str = ""
-    met: bool | None = None
-
-
-def run(python: Path | str, script: str, *arguments: Any, cache: str | None = None) -> Result:
-    """What a script prints in a fresh process; JAX has a compilation cache only if one is given."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("JAX_")}
-    if cache is not None:
-        environment |= CACHED | {"JAX_COMPILATION_CACHE_DIR": cache}
-    words = [word if isinstance(word, str) else json.dumps(word) for word in arguments]
-    command = [str(python), str(SCRIPTS / script), *words]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def ours(task: str, cache: str | None = None, **settings: Any) -> Result:
-    """A measurement of odrpo."""
-    return run(sys.executable, "ours.py", task, settings, cache=cache)
 
 
 def speed_runs(options: Options) -> dict[str, Callable[[], Result]]:
@@ -165,36 +132,15 @@ def solve_cartpole(options: Options, seed: int) -> dict[str, Result]:
 def measure(options: Options, console: Console) -> Results:
     """All rounds: what each run printed in each."""
     results: Results = {}
-
-    def keep(name: str, result: Result) -> None:
-        shown = {k: v for k, v in result.items() if k != "versions"}
-        console.print(f"{name}: {shown}", highlight=False)
-        results.setdefault(name, []).append(result)
-
     for seed in range(1 if options.quick else options.rounds):
         for name, measured in speed_runs(options).items():
-            keep(name, measured())
+            keep(results, name, measured(), console)
         for name, result in solve_cartpole(options, seed).items():
-            keep(name, result)
+            keep(results, name, result, console)
     budget = LEARNING_TIMESTEPS // 10 if options.quick else LEARNING_TIMESTEPS
     learn = partial(ours, "learn", metric=THROUGHPUT_METRIC, settings=THROUGHPUT)
-    keep(LEARN, learn(timesteps=budget, seeds=LEARNING_SEEDS))
+    keep(results, LEARN, learn(timesteps=budget, seeds=LEARNING_SEEDS), console)
     return results
-
-
-def middle(results: Results, name: str, key: str) -> float:
-    """The median over the rounds; a task that was not solved took forever."""
-    return median(math.inf if part[key] is None else part[key] for part in results[name])
-
-
-def compare_speed(results: Results, what: str, name: str, peer: str, goal: float | None) -> Row:
-    """Timesteps a second beside those of a peer."""
-    mine, theirs = middle(results, name, "speed"), middle(results, peer, "speed")
-    ratio = mine / theirs
-    row = Row(what, f"{mine:,.0f} /s", f"{peer}: {theirs:,.0f} /s", ratio)
-    if goal is not None:
-        row.goal, row.met = f">= {goal:g}", ratio >= goal
-    return row
 
 
 def compare_time(results: Results, what: str, name: str, goal: float) -> Row:
@@ -216,7 +162,7 @@ def compare(results: Results) -> list[Row]:
     """Every goal whose peer was there."""
     rows = []
     if SB3 in results:
-        sb3 = max(SB3, SB3_ALL, key=lambda name: middle(results, name, "speed"))
+        sb3 = fastest(results, SB3, SB3_ALL)
         for metric in METRICS:
             name = f"{DEVICE}, {metric}"
             rows.append(compare_speed(results, f"on the device, preset, {metric}", name, sb3, 40))
@@ -246,21 +192,6 @@ def compare(results: Results) -> list[Row]:
     return rows
 
 
-def describe(row: Row) -> list[str]:
-    """A row in words, as `HEADER` has it."""
-    verdict = {None: "not measured" if row.goal else "no goal", True: "met", False: "NOT MET"}
-    ratio = "" if row.ratio is None else f"{row.ratio:.3g}"
-    return [row.what, row.ours, row.peer, ratio, row.goal, verdict[row.met]]
-
-
-def describe_speed(name: str, parts: list[Result]) -> list[str]:
-    """A run in words, as `RUN_HEADER` has it."""
-    speeds = [part["speed"] for part in parts]
-    firsts = [part["first_update"] for part in parts if "first_update" in part]
-    first = f"{median(firsts):.2f}" if firsts else ""
-    return [name, f"{median(speeds):,.0f}", " ".join(f"{value:,.0f}" for value in speeds), first]
-
-
 def describe_solve(name: str, parts: list[Result]) -> list[str]:
     """A run in words, as `SOLVE_HEADER` has it."""
     times = [math.inf if part["seconds"] is None else part["seconds"] for part in parts]
@@ -273,33 +204,12 @@ def describe_solve(name: str, parts: list[Result]) -> list[str]:
     ]
 
 
-def table(header: list[str], lines: Lines) -> str:
-    """Lines of words in Markdown."""
-    rule = ["---"] * len(header)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [header, rule, *lines])
-
-
-def missing_peers(options: Options) -> list[str]:
-    """A sentence for each peer that is not installed."""
-    peers = {SB3: options.sb3_python, REJAX: options.rejax_python}
-    return [
-        f"{name}: no environment at {python}, its rows are left out (`make peers` sets it up)."
-        for name, python in peers.items()
-        if not python.exists()
-    ]
-
-
-def report(setting: dict[str, Any], results: Results, rows: list[Row], missing: list[str]) -> str:
+def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: list[str]) -> str:
     """All of it in Markdown."""
-    speeds = [describe_speed(k, v) for k, v in results.items() if "speed" in v[0]]
     solves = [describe_solve(k, v) for k, v in results.items() if "seconds" in v[0]]
-    versions = "; ".join(
-        f"{who}: " + ", ".join(f"{name} {number}" for name, number in what.items())
-        for who, what in setting["versions"].items()
-    )
     settings = ", ".join(f"{name} {value}" for name, value in THROUGHPUT.items())
     how = (
-        f"Median of {setting['rounds']} rounds, a fresh process each. SB3 PPO: MlpPolicy, "
+        f"Median of {facts['rounds']} rounds, a fresh process each. SB3 PPO: MlpPolicy, "
         f"{SB3_ENVS} envs, its defaults; one thread of torch, or all where that is faster. "
         f"rejax PPO: {THROUGHPUT['num_envs']} envs, its defaults, no evaluation while timed; same "
         "work: our steps, minibatches, epochs, rate and layers. "
@@ -311,43 +221,32 @@ def report(setting: dict[str, Any], results: Results, rows: list[Row], missing: 
         f"{SB3_ENVS} episodes at a time. The clock starts before the process does. Then, off the "
         "clock, 100 more episodes in Gymnasium's own CartPole tell whether it was luck."
     )
-    parts = ["# Training speed, CartPole-v1", f"{setting['date']}, {setting['cpus']} CPUs."]
-    parts += [*missing, table(HEADER, [describe(row) for row in rows]), how]
-    parts += ["## Speed", table(RUN_HEADER, speeds)]
+    parts = ["# Training speed, CartPole-v1", f"{facts['date']}, {facts['cpus']} CPUs."]
+    parts += [*missing, verdicts(rows), how]
+    parts += ["## Speed", speeds(results)]
     parts += ["## To a solved task", checks, table(SOLVE_HEADER, solves)]
-    parts += ["## Versions", versions + "."]
+    parts += ["## Versions", versions(facts)]
     return "\n\n".join(parts) + "\n"
 
 
 def main(options: Options) -> None:
     """Measure, judge, write."""
     console = Console(width=160)
-    missing = missing_peers(options)
+    missing = missing_peers({SB3: options.sb3_python, REJAX: options.rejax_python})
     for sentence in missing:
         console.print(sentence)
     began = time.perf_counter()
     results = measure(options, console)
-    rows = compare(results)
-    own = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
-    peers = {k: parts[0]["versions"] for k, parts in results.items() if "versions" in parts[0]}
-    peers = {name: peers[name] for name in (SB3, REJAX) if name in peers}
-    setting = {
-        "date": date.today().isoformat(),
-        "cpus": os.cpu_count(),
-        "versions": {"odrpo": own} | peers,
+    facts = setting(results, PACKAGES, (SB3, REJAX)) | {
         "rounds": 1 if options.quick else options.rounds,
         "throughput": THROUGHPUT,
         "seconds": time.perf_counter() - began,
     }
-    text = report(setting, results, rows, missing)
-    console.print(Markdown(text))
-    console.print(f"{setting['seconds']:.0f} s in all")
-
-    options.out.mkdir(parents=True, exist_ok=True)
+    rows = compare(results)
+    text = report(facts, results, rows, missing)
     target = options.out / ("training_quick" if options.quick else "training")
-    target.with_suffix(".md").write_text(text)
-    data = setting | {"rows": [asdict(row) for row in rows], "results": results}
-    target.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n")
+    data = facts | {"rows": [asdict(row) for row in rows], "results": results}
+    publish(text, data, target, console)
 
 
 if __name__ == "__main__":

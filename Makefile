@@ -32,16 +32,24 @@ results: setup  ## Learning results of every task, ten seeds, into results/ (an 
 bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/continuous.py
 
-peers: $(PEERS)/sb3/installed $(PEERS)/rejax/installed  ## Make the peers' environments (torch)
+peers: $(PEERS)/sb3/installed $(PEERS)/sbx/installed $(PEERS)/rejax/installed  ## Make the peers' environments (torch)
 
-$(PEERS)/sb3/installed:
+$(PEERS)/sb3/installed: Makefile
 	@$(PYTHON) -m venv $(PEERS)/sb3
 	@$(PEERS)/sb3/bin/python $(PEER_PIP) torch==2.13.0
-	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2
+	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2 mujoco==4.0.0
 	@touch $@
 
-$(PEERS)/rejax/installed:
+# Torch first here too: another version, which sbx-rl might choose, comes with gigabytes of CUDA.
+$(PEERS)/sbx/installed: Makefile
+	@$(PYTHON) -m venv $(PEERS)/sbx
+	@$(PEERS)/sbx/bin/python $(PEER_PIP) torch==2.13.0
+	@$(PEERS)/sbx/bin/python $(PEER_PIP) sbx-rl==0.28.0 mujoco==4.0.0
+	@touch $@
+
+$(PEERS)/rejax/installed: Makefile
 	@$(PYTHON) -m venv $(PEERS)/rejax
 	@$(PEERS)/rejax/bin/python $(PEER_PIP) rejax==0.1.3 gymnax==0.0.9 jax==0.10.2
 	@touch $@

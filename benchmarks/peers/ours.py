@@ -1,4 +1,4 @@
-"""odrpo on CartPole, a measurement a process: prints one line of JSON."""
+"""odrpo in training, a measurement a process: prints one line of JSON."""
 
 import json
 import resource
@@ -17,18 +17,24 @@ EVALUATION_SEED = 10_000
 
 
 def speed(
-    metric: str, timesteps: int, host_envs: int = 0, settings: dict[str, Any] | None = None
+    metric: str,
+    timesteps: int,
+    env: str = CARTPOLE,
+    host_envs: int = 0,
+    settings: dict[str, Any] | None = None,
+    untimed: int = 0,
 ) -> dict[str, Any]:
     """Timesteps a second of `learn` once it is compiled; on the host with `host_envs` of Gymnasium.
 
-    The first update is timed apart.
+    The first update is timed apart; `untimed` timesteps after it are not timed at all.
     """
-    env: Any = CARTPOLE
+    source: Any = env
     if host_envs:
-        env = gymnasium.make_vec(CARTPOLE, num_envs=host_envs, vectorization_mode="sync")
+        source = gymnasium.make_vec(env, num_envs=host_envs, vectorization_mode="sync")
     began = time.perf_counter()
-    model = odrpo.ODRPO(env, metric, **(settings or {})).learn(1)
-    first, before = time.perf_counter() - began, model.num_timesteps
+    model = odrpo.ODRPO(source, metric, **(settings or {})).learn(1)
+    first = time.perf_counter() - began
+    before = model.learn(untimed).num_timesteps
     began = time.perf_counter()
     model.learn(timesteps)
     seconds = time.perf_counter() - began

@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 on CartPole, with its defaults: prints one line of JSON."""
+"""PPO of Stable-Baselines3, with its defaults: prints one line of JSON."""
 
 import json
 import platform
@@ -19,12 +19,15 @@ EVALUATION_SEED = 10_000
 PACKAGES = ("stable-baselines3", "torch", "gymnasium", "numpy")
 
 
-def begin(num_envs: int, seed: int, threads: int | None) -> PPO:
+def begin(
+    num_envs: int, seed: int, threads: int | None, env: str = CARTPOLE, **settings: Any
+) -> PPO:
     """A fresh model, with so many threads of torch; None: as many as torch likes."""
     if threads is not None:
         torch.set_num_threads(threads)
     # What make_vec_env makes is a DummyVecEnv.
-    return PPO("MlpPolicy", make_vec_env(CARTPOLE, num_envs, seed=seed), seed=seed, device="cpu")
+    envs = make_vec_env(env, num_envs, seed=seed)
+    return PPO("MlpPolicy", envs, seed=seed, device="cpu", **settings)
 
 
 def update(model: PPO) -> float:
@@ -34,9 +37,11 @@ def update(model: PPO) -> float:
     return (model.num_timesteps - before) / (time.perf_counter() - began)
 
 
-def speed(num_envs: int, threads: int | None) -> dict[str, Any]:
+def speed(
+    num_envs: int, threads: int | None, env: str = CARTPOLE, **settings: Any
+) -> dict[str, Any]:
     """Timesteps a second of one update."""
-    return {"speed": update(begin(num_envs, 0, threads))}
+    return {"speed": update(begin(num_envs, 0, threads, env, **settings))}
 
 
 def solve(

@@ -39,14 +39,14 @@ peers: $(PEERS)/sb3/installed $(PEERS)/sbx/installed $(PEERS)/rejax/installed  #
 $(PEERS)/sb3/installed: Makefile
 	@$(PYTHON) -m venv $(PEERS)/sb3
 	@$(PEERS)/sb3/bin/python $(PEER_PIP) torch==2.13.0
-	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2 mujoco==4.0.0
+	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2 'gymnasium[mujoco]' mujoco==4.0.0
 	@touch $@
 
 # Torch first here too: another version, which sbx-rl might choose, comes with gigabytes of CUDA.
 $(PEERS)/sbx/installed: Makefile
 	@$(PYTHON) -m venv $(PEERS)/sbx
 	@$(PEERS)/sbx/bin/python $(PEER_PIP) torch==2.13.0
-	@$(PEERS)/sbx/bin/python $(PEER_PIP) sbx-rl==0.28.0 mujoco==4.0.0
+	@$(PEERS)/sbx/bin/python $(PEER_PIP) sbx-rl==0.28.0 'gymnasium[mujoco]' mujoco==4.0.0
 	@touch $@
 
 $(PEERS)/rejax/installed: Makefile

@@ -26,7 +26,7 @@ def speed(
 ) -> dict[str, Any]:
     """Timesteps a second of `learn` once it is compiled; on the host with `host_envs` of Gymnasium.
 
-    The first update is timed apart; `untimed` timesteps after it are not timed at all.
+    The first update is timed apart; what follows counts after `untimed` timesteps.
     """
     source: Any = env
     if host_envs:

@@ -8,6 +8,7 @@ import time
 from importlib.metadata import version
 from typing import Any
 
+import gymnasium
 import torch
 
 PACKAGES = {
@@ -31,7 +32,9 @@ def speed(
     if threads is not None:
         torch.set_num_threads(threads)
     agent = importlib.import_module(library).SAC
-    model = agent("MlpPolicy", env, seed=0, device="cpu", **settings).learn(untimed)
+    # By its id SB3 would make one that can be rendered.
+    made = gymnasium.make(env)
+    model = agent("MlpPolicy", made, seed=0, device="cpu", **settings).learn(untimed)
     before, began = model.num_timesteps, time.perf_counter()
     model.learn(timesteps, reset_num_timesteps=False)
     return {"speed": (model.num_timesteps - before) / (time.perf_counter() - began)}

@@ -231,7 +231,7 @@ def describe_parts(rounds: list[Result]) -> str:
         times = [1000 * one[part] for one in rounds]
         share = median(100 * one[part] / one["update"] for one in rounds)
         each = " ".join(f"{value:.3g}" for value in times)
-        lines.append([meaning, f"{median(times):.3g}", each, f"{share:.2g}"])
+        lines.append([meaning, f"{median(times):.3g}", each, f"{share:.1f}"])
     return table(PART_HEADER, lines)
 
 

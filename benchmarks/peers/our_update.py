@@ -25,20 +25,18 @@ from odrpo.presets import settings_for
 
 ENV = "HalfCheetah-v5"
 SIZES = Sizes(states=None, features=17, actions=None, dimensions=6)
-LEFT = 1.0
-"""Nothing has faded yet."""
 
 
 def update(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Taken]:
     """All of it."""
     data, keys, *_ = part
-    return iterate(config, SIZES, learner, data, keys[0], LEFT)
+    return iterate(config, SIZES, learner, data, keys[0])
 
 
 def critic(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
     """The critic's part: what the policy would do next, targets, a gradient step."""
     data, keys, *_ = part
-    return improve_critic(config, SIZES, learner, data, keys[0], LEFT)
+    return improve_critic(config, SIZES, learner, data, keys[0])
 
 
 def critic_gradient(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
@@ -46,7 +44,7 @@ def critic_gradient(config: Config, learner: Learner, part: tuple) -> tuple[Lear
     data, _, _, following = part
     seen = features(config, SIZES, learner, data.observation)
     params, *told = critic_of(config, SIZES).step(
-        learner.critic, seen, following, data, config.critic_rate * LEFT, config.polyak
+        learner.critic, seen, following, data, config.critic_rate, config.polyak
     )
     return learner._replace(critic=params), told
 
@@ -55,7 +53,7 @@ def actor(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
     """The actor's part: candidates, their values, the exact step, a gradient step."""
     data, keys, *_ = part
     states = data.observation[: config.projection_states]
-    return improve_policy(config, SIZES, learner, states, keys, LEFT)
+    return improve_policy(config, SIZES, learner, states, keys)
 
 
 def candidates(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Support]:
@@ -84,10 +82,10 @@ def projection(config: Config, learner: Learner, part: tuple) -> tuple[Learner, 
     params = policy_of(config, SIZES).project(
         learner.policy,
         taken.support,
-        smoothed(config, taken.solution.policy, LEFT),
+        smoothed(config, taken.solution.policy),
         taken.problem.weights,
         keys[0],
-        config.policy_rate * LEFT,
+        config.policy_rate,
     )
     return learner._replace(policy=params), None
 

@@ -123,13 +123,25 @@ def fade(config: Config, progress: Any) -> Any:
     return 1 - (1 - config.final_fraction) * jnp.minimum(progress, 1)
 
 
+def faded(config: Config, progress: Array) -> Config:
+    """The settings that hold at this point of the training.
+
+    Smoothing and noise get smaller with the radius, or in the end they would outweigh the steps.
+    """
+    names = ["radius", "smoothing", "policy_rate", "candidate_noise"]
+    if config.critic in ("network", "replay"):
+        names.append("critic_rate")
+    left = fade(config, progress)
+    return replace(config, **{name: left * getattr(config, name) for name in names})
+
+
 def improve(
     config: Config, sizes: Sizes, learner: Learner, batch: Batch, key: jax.Array, progress: Array
 ) -> tuple[Learner, Info]:
     """One iteration from a batch: the same for device and host, table, softmax and generator."""
     critic_key, beta_key, project_key = jax.random.split(key, 3)
     at_key, next_key = jax.random.split(jax.random.fold_in(key, 1))
-    left = fade(config, progress)
+    config = faded(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
     valid = flat.valid.astype(jnp.float32)
@@ -153,7 +165,7 @@ def improve(
         lambda x: policy.at(learner.policy, x, at_key).policy,
         config.discount,
         critic_key,
-        config.critic_rate * (left if config.critic == "network" else 1),
+        config.critic_rate,
     )
 
     support = policy.support(learner.policy, at)
@@ -164,7 +176,7 @@ def improve(
     # Solve.
     visits, mass = visitation(config, flat, valid)
     problem = Problem.create(
-        advantages, support.policy, config.radius * left / mass, support.total(visits), allowed
+        advantages, support.policy, config.radius / mass, support.total(visits), allowed
     )
     solution, learner = solve(config, support, problem, learner, beta_key)
     if config.critic == "table" or allowed is not None:
@@ -176,10 +188,10 @@ def improve(
     policy_params = policy.project(
         learner.policy,
         support,
-        smoothed(config, solution.policy, left, allowed),
+        smoothed(config, solution.policy, allowed),
         problem.weights,
         project_key,
-        config.policy_rate * left,
+        config.policy_rate,
     )
     taken = Taken(support, problem, solution, explained)
     info = report(config, sizes, taken, policy_params, learner.policy, allowed)
@@ -226,12 +238,10 @@ def metric_on(config: Config, support: Support) -> Metric:
     return replace(metric, cost=jnp.mean(apart, axis=-1))
 
 
-def smoothed(config: Config, target: Array, left: Array, allowed: Array | None = None) -> Array:
+def smoothed(config: Config, target: Array, allowed: Array | None = None) -> Array:
     """The target of the projection with a little of the uniform policy, (S, N)."""
     uniform = masked(jnp.full_like(target, 1 / target.shape[1]), allowed)
-    # As the steps get smaller so must this, or in the end it would outweigh them.
-    share = config.smoothing * left
-    return (1 - share) * target + share * uniform
+    return (1 - config.smoothing) * target + config.smoothing * uniform
 
 
 def report(

@@ -162,8 +162,8 @@ class Config:
     )
     final_fraction: float = setting(
         0.1,
-        "Radius, smoothing, the networks' rates and the behaviour's noise fall linearly to this "
-        "fraction of themselves.",
+        "Radius, smoothing, the networks' rates and the noise of candidates and behaviour fall "
+        "linearly to this fraction of themselves.",
         static=False,
     )
     horizon: int = setting(
@@ -187,7 +187,7 @@ class Config:
         static=False,
     )
     levels: int = setting(
-        32,
+        16,
         "Levels at which a generative policy knows the quantiles of an action.",
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from odrpo.algorithm import Info, Taken, explained_variance, fade, report, smoothed, solve
+from odrpo.algorithm import Info, Taken, explained_variance, faded, report, smoothed, solve
 from odrpo.config import Config
 from odrpo.critics import Transitions
 from odrpo.envs.env import Array
@@ -38,12 +38,12 @@ def improve_from_replay(
     if config.normalise_observations and sizes.states is None:
         seen = minibatches.observation.reshape(-1, sizes.features)
         learner = learner._replace(normaliser=learner.normaliser.update(seen, jnp.ones(len(seen))))
-    left = fade(config, progress)
+    config = faded(config, progress)
 
     def step(carry: tuple[Learner, Any], part: tuple) -> tuple[tuple[Learner, Any], Taken]:
         learner, _ = carry
         data, key = part
-        after, taken = iterate(config, sizes, learner, data, key, left)
+        after, taken = iterate(config, sizes, learner, data, key)
         return (after, learner.policy), taken
 
     keys = jax.random.split(key, len(minibatches.reward))
@@ -66,14 +66,13 @@ def iterate(
     learner: Learner,
     data: Transitions,
     key: jax.Array,
-    left: Array,
 ) -> tuple[Learner, Taken]:
     """One gradient step of the critic, the exact step on some states, one of the policy."""
     next_key, *policy_keys = jax.random.split(key, 4)
-    learner, explained = improve_critic(config, sizes, learner, data, next_key, left)
+    learner, explained = improve_critic(config, sizes, learner, data, next_key)
     # Minibatches are drawn at random: the first states of one are as good as any.
     states = data.observation[: config.projection_states]
-    learner, step = improve_policy(config, sizes, learner, states, policy_keys, left)
+    learner, step = improve_policy(config, sizes, learner, states, policy_keys)
     return learner, Taken(*step, explained)
 
 
@@ -83,7 +82,6 @@ def improve_critic(
     learner: Learner,
     data: Transitions,
     key: jax.Array,
-    left: Array,
 ) -> tuple[Learner, Array]:
     """One gradient step of the critic; also how much of its targets it knew before."""
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
@@ -93,7 +91,7 @@ def improve_critic(
         policy = replace(policy, candidates=config.next_actions, candidate_noise=jnp.zeros(()))
     following = policy.at(learner.policy, beyond, key)
     params, target, known = critic.step(
-        learner.critic, seen, following, data, config.critic_rate * left, config.polyak
+        learner.critic, seen, following, data, config.critic_rate, config.polyak
     )
     explained = explained_variance(target, known, jnp.ones_like(target))
     return learner._replace(critic=params), explained
@@ -105,7 +103,6 @@ def improve_policy(
     learner: Learner,
     observation: Array,
     keys: Sequence[jax.Array],
-    left: Array,
 ) -> tuple[Learner, tuple[Support, Problem, Solution]]:
     """The exact step at some observations, and one gradient step of the policy towards it."""
     at_key, beta_key, project_key = keys
@@ -118,17 +115,17 @@ def improve_policy(
     advantages = q - jnp.sum(support.policy * q, axis=1, keepdims=True)
 
     # Solve.
-    problem = Problem.create(advantages, support.policy, config.radius * left)
+    problem = Problem.create(advantages, support.policy, config.radius)
     solution, learner = solve(config, support, problem, learner, beta_key)
 
     # Project.
     params = policy.project(
         learner.policy,
         support,
-        smoothed(config, solution.policy, left),
+        smoothed(config, solution.policy),
         problem.weights,
         project_key,
-        config.policy_rate * left,
+        config.policy_rate,
     )
     return learner._replace(policy=params), (support, problem, solution)
 

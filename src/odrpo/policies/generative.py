@@ -59,7 +59,7 @@ class GenerativePolicy:
     minibatch: int
     subset: int | None
     """The fit uses so many states, drawn anew at each update; None: all."""
-    head: int = 64
+    head: int = 32
 
     def init(self, key: jax.Array) -> Network:
         """Uniform on [-1, 1] in every dimension, or nearly so."""

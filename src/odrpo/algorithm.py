@@ -90,8 +90,8 @@ def collect(
     """Let the policy act in an environment on the device."""
     noise = config.behaviour_noise * fade(config, progress)
 
-    def choose(key: jax.Array, observation: Array) -> Array:
-        return act(config, sizes, state.learner, key, observation, None, noise)
+    def choose(key: jax.Array, observation: Array, since: tuple) -> Array:
+        return act(config, sizes, state.learner, key, observation, None, noise, since)
 
     how = device.collect_episodes if config.complete_episodes else device.collect
     return how(env, choose, state.walkers, key, config.num_steps)

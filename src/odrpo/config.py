@@ -186,6 +186,12 @@ class Config:
         "Standard deviation of what is added to continuous actions in training.",
         static=False,
     )
+    octaves: int = setting(
+        1,
+        "Parts of the noise that actions of training are generated from: the first is drawn anew "
+        "at every step, the others at every second, fourth, eighth... of the num_steps. The policy "
+        "stays what it is, but what it tries it tries for a while. 1: at every step.",
+    )
     levels: int = setting(
         16,
         "Levels at which a generative policy knows the quantiles of an action.",

@@ -14,6 +14,7 @@ from odrpo.policies import (
     GenerativePolicy,
     Policy,
     TabularPolicy,
+    held_uniform,
     masked,
 )
 
@@ -143,17 +144,25 @@ def act(
     observation: Array,
     mask: Array | None = None,
     noise: Array | float = 0.0,
+    since: tuple | None = None,
 ) -> Array:
     """Actions drawn from the policy; the key may come with a number to be folded in.
 
-    To those of a continuum noise of that standard deviation is added.
+    To those of a continuum noise of that standard deviation is added. What they are generated from
+    is held in part (`octaves`) where `since` has a key and the number of steps since it was new.
     """
     if isinstance(key, tuple):
-        key = jax.random.fold_in(*key)
+        since, key = key, jax.random.fold_in(*key)
     x = features(config, sizes, learner, observation)
-    action = policy_of(config, sizes).act(learner.policy, x, key, mask)
-    if sizes.dimensions is None:
-        return action
+    policy = policy_of(config, sizes)
+    if not isinstance(policy, GenerativePolicy):
+        return policy.act(learner.policy, x, key, mask)
+    if since is None or config.octaves == 1:
+        action = policy.act(learner.policy, x, key, mask)
+    else:
+        held_key, number = since
+        tau = held_uniform(held_key, number, (len(x), policy.dimensions), config.octaves)
+        action = policy.generate(learner.policy, x, tau)
     drawn = jax.random.normal(jax.random.fold_in(key, 1), action.shape)
     return jnp.clip(action + noise * drawn, -1, 1)
 

@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy.stats import wasserstein_distance, wasserstein_distance_nd
+from scipy.stats import kstest, wasserstein_distance, wasserstein_distance_nd
 
 from odrpo.networks import descend
 from odrpo.policies import GenerativePolicy, Support
-from odrpo.policies.generative import Network, interpolate, quantiles
+from odrpo.policies.generative import Network, held_uniform, interpolate, quantiles
 
 POLICY = GenerativePolicy(
     features=1,
@@ -156,3 +156,23 @@ def test_interpolation_goes_through_the_levels() -> None:
 
 def test_a_network_that_says_nothing_is_uniform() -> None:
     np.testing.assert_allclose(quantiles(jnp.zeros(4)), [-0.75, -0.25, 0.25, 0.75], rtol=1e-6)
+
+
+def test_held_noise_is_uniform_and_like_what_was_just_before() -> None:
+    def noise(octaves: int) -> np.ndarray:
+        keys = jax.random.split(jax.random.key(0), 500)
+        drawn = jax.vmap(
+            lambda key: jax.vmap(lambda n: held_uniform(key, n, (), octaves))(jnp.arange(64))
+        )(keys)
+        return np.asarray(drawn)
+
+    def correlation(drawn: np.ndarray, apart: int) -> float:
+        return np.corrcoef(drawn[:, 0], drawn[:, apart])[0, 1]
+
+    held, fresh = noise(6), noise(1)
+    for drawn in (held, fresh):
+        assert kstest(drawn[:, 5], "uniform").pvalue > 1e-3
+    # Number 1 shares five of six parts with number 0, number 4 three, number 63 none.
+    for apart, shared in ((1, 5), (4, 3), (63, 0)):
+        np.testing.assert_allclose(correlation(held, apart), shared / 6, atol=0.15)
+        assert abs(correlation(fresh, apart)) < 0.15

@@ -429,7 +429,7 @@ def maze(max_steps: int, start: int = 0) -> FiniteMDP:
     return FiniteMDP(transitions, rewards, start, np.arange(8) == 7, max_steps)
 
 
-def choose(key: jax.Array, observation: jax.Array) -> jax.Array:
+def choose(key: jax.Array, observation: jax.Array, since: tuple) -> jax.Array:
     return jnp.asarray(CHOICE)[observation]
 
 

@@ -1,7 +1,7 @@
 """Policies: a table, a softmax, a generator. Each samples, offers a support, is projected."""
 
 from odrpo.policies.categorical import CategoricalPolicy
-from odrpo.policies.generative import GenerativePolicy
+from odrpo.policies.generative import GenerativePolicy, held_uniform
 from odrpo.policies.support import Policy, Support, masked
 from odrpo.policies.tabular import TabularPolicy
 
@@ -11,5 +11,6 @@ __all__ = [
     "Policy",
     "Support",
     "TabularPolicy",
+    "held_uniform",
     "masked",
 ]

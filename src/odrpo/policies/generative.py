@@ -77,13 +77,18 @@ class GenerativePolicy:
 
     def act(self, params: Network, observation: Array, key: jax.Array, mask: None) -> Array:
         """Actions drawn, (S, D)."""
-        tau = jax.random.uniform(key, (len(observation), 1, self.dimensions))
-        return self.sample(params.generator, observation, tau)[:, 0]
+        tau = jax.random.uniform(key, (len(observation), self.dimensions))
+        return self.generate(params, observation, tau)
 
     def best(self, params: Network, observation: Array, mask: None) -> Array:
         """The median of each dimension given those before, (S, D)."""
-        tau = jnp.full((len(observation), 1, self.dimensions), 0.5)
-        return self.sample(params.generator, observation, tau)[:, 0]
+        return self.generate(
+            params, observation, jnp.full((len(observation), self.dimensions), 0.5)
+        )
+
+    def generate(self, params: Network, observation: Array, tau: Array) -> Array:
+        """What noise (S, D) between 0 and 1 makes, (S, D)."""
+        return self.sample(params.generator, observation, tau[:, None])[:, 0]
 
     def at(self, params: Network, observation: Array, key: jax.Array) -> Support:
         """Candidates drawn at each observation, as probable as each other."""
@@ -217,3 +222,15 @@ def interpolate(values: Array, tau: Array) -> Array:
     value = jnp.take_along_axis(values, level[..., None], axis=-1)[..., 0]
     reach = jnp.take_along_axis(spread(values), level[..., None], axis=-1)[..., 0]
     return jnp.clip(value + beside * reach, -1, 1)
+
+
+def held_uniform(key: jax.Array, number: Array, shape: tuple[int, ...], octaves: int) -> Array:
+    """Uniform noise, the more alike the closer two numbers are (pink, by Voss and McCartney).
+
+    It is made of so many parts; one is new at every number, one at every second, every fourth...
+    """
+    parts = [
+        jax.random.normal(jax.random.fold_in(jax.random.fold_in(key, k), number >> k), shape)
+        for k in range(octaves)
+    ]
+    return jax.scipy.special.ndtr(sum(parts) / octaves**0.5)

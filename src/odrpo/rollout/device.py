@@ -10,6 +10,9 @@ import jax.numpy as jnp
 from odrpo.envs.env import Array, Env
 from odrpo.rollout.batch import Batch
 
+Act = Callable[[jax.Array, Array, tuple[jax.Array, Array]], Array]
+"""Of a key and observations (B, ...), and of a key that holds for all steps and their number."""
+
 
 class Walkers(NamedTuple):
     """B environments in the midst of their episodes, (B, ...) each."""
@@ -28,24 +31,22 @@ def start(env: Env, key: jax.Array, count: int) -> Walkers:
 
 def collect(
     env: Env,
-    act: Callable[[jax.Array, Array], Array],
+    act: Act,
     walkers: Walkers,
     key: jax.Array,
     steps: int,
 ) -> tuple[Walkers, Batch]:
-    """Take `steps` steps in each environment; where an episode is over, the next one begins.
-
-    `act` maps a key and observations (B, ...) to actions (B,).
-    """
+    """Take `steps` steps in each environment; where an episode is over, the next one begins."""
     count = walkers.time.shape[0]
     act_key, step_key, reset_key = jax.random.split(key, 3)
     # What may begin anew is drawn beforehand and at once: within the loop it would take longer.
     fresh = jax.vmap(lambda key: start(env, key, count))(jax.random.split(reset_key, steps))
-    keys = jax.random.split(act_key, steps), jax.random.split(step_key, (steps, count))
+    numbers = jnp.arange(steps)
+    keys = jax.random.split(act_key, steps), jax.random.split(step_key, (steps, count)), numbers
 
     def step(walkers: Walkers, row: tuple) -> tuple[Walkers, Batch]:
-        fresh, (act_key, step_keys) = row
-        action = act(act_key, walkers.observation)
+        fresh, (own_key, step_keys, number) = row
+        action = act(own_key, walkers.observation, (act_key, number))
         taken = jax.vmap(env.step)(step_keys, walkers.state, action)
         reward = taken.reward.astype(jnp.float32)
         episode_return = walkers.episode_return + reward
@@ -73,7 +74,7 @@ def collect(
 
 def collect_episodes(
     env: Env,
-    act: Callable[[jax.Array, Array], Array],
+    act: Act,
     walkers: Walkers,
     key: jax.Array,
     steps: int,

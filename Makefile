@@ -26,7 +26,7 @@ lint: setup  ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-results: setup  ## Learning results of every task, ten seeds, into results/ (an hour; goes on)
+results: setup  ## Learning results of every task, into results/ (an hour; continuous actions, a night; goes on)
 	$(BIN)/python benchmarks/learning.py
 
 bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/

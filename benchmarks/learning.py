@@ -233,13 +233,14 @@ def described(record: Record) -> str:
 def listed(values: list[float]) -> str:
     """All of them in order, or one where all are the same."""
     texts = [f"{value:.4g}" for value in sorted(values)]
-    return f"all {texts[0]}" if len(set(texts)) == 1 else " ".join(texts)
+    same = len(texts) > 1 and len(set(texts)) == 1
+    return f"all {texts[0]}" if same else " ".join(texts)
 
 
 def reached(record: Record) -> str:
     """The median over the seeds of the timesteps to the threshold or to the optimum."""
     task = TASKS.get(record.env)
-    if task is None:
+    if task is None or (task.threshold is None and task.optimum is None):
         return ""
     if task.threshold is not None:
         steps = [seed.reached for seed in record.seeds]

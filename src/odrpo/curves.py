@@ -9,6 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
 
 from odrpo.records import WINDOW, Episode
 
@@ -50,6 +51,7 @@ def plot_curves(
         axes.axhline(value, color="grey", ls=style, lw=1.2, label=f"{name} {value:g}")
     axes.set_title(title)
     axes.set_xlabel("timesteps")
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.set_ylabel(f"return, mean of {WINDOW} episodes")
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:

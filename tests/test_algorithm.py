@@ -177,3 +177,17 @@ def test_explained_variance() -> None:
     assert algorithm.explained_variance(target, target, weights) == 1
     assert algorithm.explained_variance(target, jnp.zeros(4), weights) == 0
     assert algorithm.explained_variance(jnp.ones(4), target, weights) == 0
+
+
+def test_what_must_fade_fades_together() -> None:
+    config = odrpo.Config.create(
+        radius=0.5, smoothing=0.2, policy_rate=0.1, critic_rate=0.1, final_fraction=0.1
+    )
+    names = ("radius", "smoothing", "policy_rate", "critic_rate", "candidate_noise")
+    for progress, left in ((0.0, 1.0), (0.5, 0.55), (1.0, 0.1), (3.0, 0.1)):
+        now = algorithm.faded(config, jnp.float32(progress))
+        for name in names:
+            np.testing.assert_allclose(getattr(now, name), left * getattr(config, name), rtol=1e-5)
+        assert now.discount == config.discount
+    of_a_table = odrpo.Config.create(policy="table", critic="table", critic_rate=0.5)
+    assert algorithm.faded(of_a_table, jnp.float32(1)).critic_rate == 0.5

@@ -10,8 +10,10 @@ import pytest
 import odrpo
 from odrpo import algorithm
 from odrpo.learner import Sizes, act
+from odrpo.policies import Support
 from odrpo.rollout import Batch
 from odrpo.training import compiled_update, compiled_updates
+from odrpo.trust_region import Problem
 
 SMALL = {"num_envs": 4, "num_steps": 16, "hidden": (16,), "policy_epochs": 2, "critic_epochs": 2}
 
@@ -191,3 +193,21 @@ def test_what_must_fade_fades_together() -> None:
         assert now.discount == config.discount
     of_a_table = odrpo.Config.create(policy="table", critic="table", critic_rate=0.5)
     assert algorithm.faded(of_a_table, jnp.float32(1)).critic_rate == 0.5
+
+
+def test_a_policy_of_continuous_actions_is_compared_at_some_states() -> None:
+    count = 1024
+    numbers = jnp.arange(count, dtype=jnp.float32)[:, None]
+    support = Support(numbers, jnp.full((count, 3), 1 / 3), jnp.zeros((count, 3, 2)))
+    # Every second sample is a reset, and it is those that the stride meets.
+    weights = jnp.arange(count) % 2
+    problem = Problem.create(numbers * jnp.ones((1, 3)), support.policy, 0.1, weights)
+    some, posed = algorithm.at_some_states(support, problem)
+    np.testing.assert_array_equal(some.observation[:, 0], np.arange(0, count, 32))
+    np.testing.assert_array_equal(posed.advantages[:, 0], some.observation[:, 0])
+    np.testing.assert_allclose(posed.weights, 1 / 32, rtol=1e-6)
+    few, _ = algorithm.at_some_states(
+        jax.tree.map(lambda x: x[:3], support),
+        Problem.create(jnp.zeros((3, 3)), support.policy[:3], 0.1),
+    )
+    assert len(few.policy) == 3

@@ -25,6 +25,9 @@ from odrpo.rollout import Batch, device
 from odrpo.rollout.host import HostWalkers
 from odrpo.trust_region import KL, Metric, Problem, Solution
 
+FEWEST_STATES = 4
+"""Where the policy of continuous actions is compared with the one before."""
+
 
 class State(NamedTuple):
     """All that a run carries on from update to update."""
@@ -250,6 +253,8 @@ def report(
     """What was solved, and what the projection made of it: policies `new` and `old`."""
     support, problem, solution, explained = taken
     policy = policy_of(config, sizes)
+    if support.actions is not None:
+        support, problem = at_some_states(support, problem)
     before, after = support.policy, masked(policy.on_support(new, old, support), allowed)
     return Info(
         beta=solution.beta,
@@ -262,6 +267,17 @@ def report(
         entropy=problem.weights @ policy.entropy(new, support, after),
         explained_variance=explained,
     )
+
+
+def at_some_states(support: Support, problem: Problem) -> tuple[Support, Problem]:
+    """Every so many of the states of a support whose actions were drawn.
+
+    To find how far apart two policies are on such actions may cost more than the step itself.
+    """
+    stride = min(max(len(support.policy) // FEWEST_STATES, 1), 32)
+    some = jax.tree.map(lambda x: x[::stride], support)
+    weights = problem.weights[::stride] + 1e-12  # it may be that none of them counts
+    return some, Problem.create(problem.advantages[::stride], some.policy, problem.radius, weights)
 
 
 compiled_collect = jax.jit(collect, static_argnames="sizes")

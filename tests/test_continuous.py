@@ -194,12 +194,11 @@ def _assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
 
 def test_what_is_tried_may_be_held_for_a_while() -> None:
     def from_step_to_step(octaves: int) -> float:
-        model = aim(octaves=octaves, num_steps=8, warm_up=400).learn(1)
+        model = aim(octaves=octaves, num_steps=2, warm_up=400).learn(1)
         assert model.replay is not None
-        actions = model.replay.arrays["action"][:400].reshape(-1, 8, 2)
-        return float(np.mean(np.abs(np.diff(actions, axis=1))))
+        return float(np.mean(np.abs(np.diff(model.replay.arrays["action"][:400, 0], axis=0))))
 
-    assert from_step_to_step(octaves=4) < 0.7 * from_step_to_step(octaves=1)
+    assert from_step_to_step(octaves=6) < 0.7 * from_step_to_step(octaves=1)
 
 
 def test_what_the_environment_gets_is_within_its_bounds() -> None:

@@ -12,6 +12,7 @@ from odrpo.config import Config
 from odrpo.critics import Samples
 from odrpo.envs.env import Array, Env
 from odrpo.learner import (
+    Held,
     Learner,
     Sizes,
     act,
@@ -88,13 +89,20 @@ def update(
 
 
 def collect(
-    config: Config, sizes: Sizes, env: Env, state: State, key: jax.Array, progress: Array
+    config: Config,
+    sizes: Sizes,
+    env: Env,
+    state: State,
+    key: jax.Array,
+    progress: Array,
+    held: Held | None = None,
 ) -> tuple[Any, Batch]:
     """Let the policy act in an environment on the device."""
     noise = config.behaviour_noise * fade(config, progress)
 
-    def choose(key: jax.Array, observation: Array, since: tuple) -> Array:
-        return act(config, sizes, state.learner, key, observation, None, noise, since)
+    def choose(key: jax.Array, observation: Array, number: Array) -> Array:
+        now = held and (held[0], held[1] + number)
+        return act(config, sizes, state.learner, key, observation, None, noise, now)
 
     how = device.collect_episodes if config.complete_episodes else device.collect
     return how(env, choose, state.walkers, key, config.num_steps)
@@ -107,14 +115,16 @@ def collect_on_host(
     learner: Learner,
     key: jax.Array,
     progress: Array,
+    held: Held | None,
 ) -> Batch:
     """The same with Gymnasium's environments."""
     actor = learner._replace(critic=None)  # the less is handed over, the faster a call
     noise = np.float32(config.behaviour_noise * fade(config, progress))
 
     def choose(number: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        now = held and (held[0], held[1] + number)
         return np.asarray(
-            compiled_act(config, sizes, actor, (key, number), observation, mask, noise)
+            compiled_act(config, sizes, actor, (key, number), observation, mask, noise, now)
         )
 
     how = walkers.collect_episodes if config.complete_episodes else walkers.collect

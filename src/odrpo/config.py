@@ -188,9 +188,9 @@ class Config:
     )
     octaves: int = setting(
         1,
-        "Parts of the noise that actions of training are generated from: the first is drawn anew "
-        "at every step, the others at every second, fourth, eighth... of the num_steps. The policy "
-        "stays what it is, but what it tries it tries for a while. 1: at every step.",
+        "Parts of the noise that continuous actions are generated from in training: one is drawn "
+        "anew at every step, the others at every second, fourth, eighth... The policy stays what "
+        "it is, but what it tries it tries for a while (pink noise). 1: nothing is held.",
     )
     levels: int = setting(
         16,

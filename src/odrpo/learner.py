@@ -18,6 +18,9 @@ from odrpo.policies import (
     masked,
 )
 
+Held = tuple[jax.Array, Array | int]
+"""A key that stays the same, and the number of the step: see `held_uniform`."""
+
 
 class Sizes(NamedTuple):
     """What the algorithm must know of an environment."""
@@ -144,24 +147,23 @@ def act(
     observation: Array,
     mask: Array | None = None,
     noise: Array | float = 0.0,
-    since: tuple | None = None,
+    held: Held | None = None,
 ) -> Array:
     """Actions drawn from the policy; the key may come with a number to be folded in.
 
-    To those of a continuum noise of that standard deviation is added. What they are generated from
-    is held in part (`octaves`) where `since` has a key and the number of steps since it was new.
+    To those of a continuum noise of that standard deviation is added; with `held` what they are
+    generated from is in part the same as before.
     """
     if isinstance(key, tuple):
-        since, key = key, jax.random.fold_in(*key)
+        key = jax.random.fold_in(*key)
     x = features(config, sizes, learner, observation)
     policy = policy_of(config, sizes)
     if not isinstance(policy, GenerativePolicy):
         return policy.act(learner.policy, x, key, mask)
-    if since is None or config.octaves == 1:
+    if held is None:
         action = policy.act(learner.policy, x, key, mask)
     else:
-        held_key, number = since
-        tau = held_uniform(held_key, number, (len(x), policy.dimensions), config.octaves)
+        tau = held_uniform(*held, (len(x), policy.dimensions), config.octaves)
         action = policy.generate(learner.policy, x, tau)
     drawn = jax.random.normal(jax.random.fold_in(key, 1), action.shape)
     return jnp.clip(action + noise * drawn, -1, 1)

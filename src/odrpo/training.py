@@ -109,15 +109,18 @@ class _Alone:
         self, state: algorithm.State, key: jax.Array, progress: np.float32
     ) -> tuple[algorithm.State, Batch]:
         model, config = self.model, self.model.config
+        held = None
+        if model.replay is not None and config.octaves > 1:
+            held = jax.random.key(model.seed), model.replay.added
         if not isinstance(model.env, VectorEnv):
             walkers, batch = algorithm.compiled_collect(
-                config, model.sizes, model.env, state, key, progress
+                config, model.sizes, model.env, state, key, progress, held
             )
             return state._replace(walkers=walkers), batch
         if model.walkers is None:
             model.walkers = HostWalkers(model.env, model.seed + model.num_timesteps)
         batch = algorithm.collect_on_host(
-            config, model.sizes, model.walkers, state.learner, key, progress
+            config, model.sizes, model.walkers, state.learner, key, progress, held
         )
         return state, batch
 

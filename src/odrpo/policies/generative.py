@@ -229,8 +229,10 @@ def held_uniform(key: jax.Array, number: Array, shape: tuple[int, ...], octaves:
 
     It is made of so many parts; one is new at every number, one at every second, every fourth...
     """
-    parts = [
-        jax.random.normal(jax.random.fold_in(jax.random.fold_in(key, k), number >> k), shape)
-        for k in range(octaves)
-    ]
-    return jax.scipy.special.ndtr(sum(parts) / octaves**0.5)
+
+    def part(octave: Array) -> Array:
+        own = jax.random.fold_in(jax.random.fold_in(key, octave), number >> octave)
+        return jax.random.normal(own, shape)
+
+    parts = jax.vmap(part)(jnp.arange(octaves))
+    return jax.scipy.special.ndtr(jnp.sum(parts, axis=0) / octaves**0.5)

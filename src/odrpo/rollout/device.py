@@ -10,8 +10,8 @@ import jax.numpy as jnp
 from odrpo.envs.env import Array, Env
 from odrpo.rollout.batch import Batch
 
-Act = Callable[[jax.Array, Array, tuple[jax.Array, Array]], Array]
-"""Of a key and observations (B, ...), and of a key that holds for all steps and their number."""
+Act = Callable[[jax.Array, Array, Array], Array]
+"""Of a key, observations (B, ...), and the number of the step."""
 
 
 class Walkers(NamedTuple):
@@ -46,7 +46,7 @@ def collect(
 
     def step(walkers: Walkers, row: tuple) -> tuple[Walkers, Batch]:
         fresh, (own_key, step_keys, number) = row
-        action = act(own_key, walkers.observation, (act_key, number))
+        action = act(own_key, walkers.observation, number)
         taken = jax.vmap(env.step)(step_keys, walkers.state, action)
         reward = taken.reward.astype(jnp.float32)
         episode_return = walkers.episode_return + reward

@@ -215,7 +215,8 @@ class Config:
     )
     combine: Literal["least", "mean"] = setting(
         "least",
-        "How they make one value.",
+        "How they make the value of what follows. least: no error feeds itself. "
+        "mean: what was never tried is not thought little of.",
     )
     layer_norm: bool = setting(
         True,

@@ -247,15 +247,17 @@ def _generative(
 
 # Where balance is lost, what an action led to shows late; a cheetah can't fall, an arm reaches.
 LATE: dict[str, Settings] = {"all": {"n_step": 3}}
+# Who is paid for standing must not think little of what lies beyond.
+UPRIGHT: dict[str, Settings] = {"all": {"n_step": 3, "combine": "mean"}}
 LANDER = _generative(
     "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, LATE, paper_rate=1e-4, threshold=50
 )
 PENDULUM = _generative("InvertedPendulum-v5", 50_000, 1000, 953, 989, 197, LATE, optimum=1000)
 REACHER = _generative("Reacher-v5", 100_000, -5.1, -5.9, -7.5, -64.2, threshold=-10)
-HOPPER = _generative("Hopper-v5", 300_000, 2781, 2713, 2590, 42, LATE, threshold=3000)
-WALKER = _generative("Walker2d-v5", 300_000, 3686, 2667, 3179, -4, LATE, threshold=3000)
+HOPPER = _generative("Hopper-v5", 300_000, 2781, 2713, 2590, 42, UPRIGHT, threshold=3000)
+WALKER = _generative("Walker2d-v5", 300_000, 3686, 2667, 3179, -4, UPRIGHT, threshold=3000)
 CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684)
-ANT = _generative("Ant-v5", 300_000, 5397, -14, 1751, -88, LATE)
+ANT = _generative("Ant-v5", 300_000, 5397, -14, 1751, -88, UPRIGHT)
 TASKS: dict[str, Task] = {
     task.env: task
     for task in (

@@ -36,9 +36,11 @@ class Ensemble(NamedTuple):
 
 @dataclass(frozen=True)
 class EnsembleCritic:
-    """Q is the least of E networks, which keeps overrated actions from being chosen, or their mean.
+    """Q is the mean of E networks; what they are fitted to takes the least of them, or the mean.
 
-    Fujimoto et al. 2018 (the least of two), Hiraoka et al. 2022 (layer norm).
+    The least keeps errors from feeding themselves (Fujimoto et al. 2018). Actions are not compared
+    by it, for it is low wherever little is known, and what was never tried would never be. Layer
+    norm: Hiraoka et al. 2022.
     """
 
     features: int
@@ -62,8 +64,8 @@ class EnsembleCritic:
 
     def values(self, params: Ensemble, at: Support) -> Array:
         """Q of the support's actions, (S, N)."""
-        return params.scale * self._combined(
-            self._outputs(params.layers, at.observation, at.actions)
+        return params.scale * jnp.mean(
+            self._outputs(params.layers, at.observation, at.actions), axis=0
         )
 
     def step(
@@ -88,7 +90,8 @@ class EnsembleCritic:
         Returns:
             Parameters, the targets, and what was known of them before, (S,) each.
         """
-        q = self._combined(self._outputs(params.slow, following.observation, following.actions))
+        outputs = self._outputs(params.slow, following.observation, following.actions)
+        q = jnp.min(outputs, axis=0) if self.combine == "least" else jnp.mean(outputs, axis=0)
         value = jnp.sum(following.policy * q, axis=1)
         target = data.reward / params.scale + data.discount * value
 
@@ -100,7 +103,7 @@ class EnsembleCritic:
         layers, optimiser, known = descend(loss, params.layers, params.optimiser, rate)
         slow = jax.tree.map(lambda old, new: old + polyak * (new - old), params.slow, layers)
         after = Ensemble(layers, slow, optimiser, params.scale)
-        return after, params.scale * target, params.scale * self._combined(known)
+        return after, params.scale * target, params.scale * jnp.mean(known, axis=0)
 
     def rescale(self, params: Ensemble, mean_square: Array, discount: Array) -> Ensemble:
         """Take about the spread of a discounted sum of rewards for the unit; values are kept."""
@@ -111,9 +114,6 @@ class EnsembleCritic:
             for *below, (weights, bias) in (params.layers, params.slow)
         )
         return params._replace(layers=layers, slow=slow, scale=scale)
-
-    def _combined(self, outputs: Array) -> Array:
-        return jnp.min(outputs, axis=0) if self.combine == "least" else jnp.mean(outputs, axis=0)
 
     def _taken(self, layers: Layers, seen: Array, action: Array) -> Array:
         """Of the actions taken alone, (E, S)."""

@@ -64,5 +64,5 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 clean:  ## Remove .venv, caches and pictures
-	rm -rf $(VENV) $(PEERS) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf $(VENV) $(PEERS) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .jax_cache src/*.egg-info
 	find src tests benchmarks examples -name __pycache__ -prune -exec rm -rf {} +

@@ -1,4 +1,6 @@
-"""Strict modes: what JAX would quietly promote is an error here."""
+"""Strict modes: what JAX would quietly promote is an error here; and programs compiled once."""
+
+from pathlib import Path
 
 import hypothesis
 import jax
@@ -7,6 +9,9 @@ import matplotlib
 matplotlib.use("Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+# Most of the time goes into compiling: the workers share what they compile, and so do later runs.
+jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
+jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 # Compilation makes the first example of a shape slow; seeds are fixed so that a failure comes back.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("default")

@@ -183,13 +183,19 @@ def test_explained_variance() -> None:
 
 def test_what_must_fade_fades_together() -> None:
     config = odrpo.Config.create(
-        radius=0.5, smoothing=0.2, policy_rate=0.1, critic_rate=0.1, final_fraction=0.1
+        radius=0.5,
+        smoothing=0.2,
+        policy_rate=0.1,
+        critic_rate=0.1,
+        pessimism=0.2,
+        final_fraction=0.1,
     )
     names = ("radius", "smoothing", "policy_rate", "critic_rate", "candidate_noise")
     for progress, left in ((0.0, 1.0), (0.5, 0.55), (1.0, 0.1), (3.0, 0.1)):
         now = algorithm.faded(config, jnp.float32(progress))
         for name in names:
             np.testing.assert_allclose(getattr(now, name), left * getattr(config, name), rtol=1e-5)
+        np.testing.assert_allclose(now.pessimism, 1 - left * 0.8, rtol=1e-5)
         assert now.discount == config.discount
     of_a_table = odrpo.Config.create(policy="table", critic="table", critic_rate=0.5)
     assert algorithm.faded(of_a_table, jnp.float32(1)).critic_rate == 0.5

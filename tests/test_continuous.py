@@ -52,7 +52,7 @@ def missed_by(model: odrpo.ODRPO) -> float:
         pytest.param("wasserstein", {}, marks=pytest.mark.slow),
         pytest.param("sinkhorn", {}, marks=pytest.mark.slow),
         pytest.param(
-            "kl", {"members": 3, "combine": "mean", "layer_norm": False}, marks=pytest.mark.slow
+            "kl", {"members": 3, "pessimism": 0.0, "layer_norm": False}, marks=pytest.mark.slow
         ),
         pytest.param("kl", {"n_step": 3, "next_actions": 4}, marks=pytest.mark.slow),
         pytest.param("kl", {"updates_per_step": 0.25}, marks=pytest.mark.slow),

@@ -145,7 +145,9 @@ def faded(config: Config, progress: Array) -> Config:
     if config.critic in ("network", "replay"):
         names.append("critic_rate")
     left = fade(config, progress)
-    return replace(config, **{name: left * getattr(config, name) for name in names})
+    pessimism = 1 - left * (1 - config.pessimism)
+    settings = {name: left * getattr(config, name) for name in names}
+    return replace(config, pessimism=pessimism, **settings)
 
 
 def improve(

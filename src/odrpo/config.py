@@ -162,8 +162,8 @@ class Config:
     )
     final_fraction: float = setting(
         0.1,
-        "Radius, smoothing, the networks' rates and the noise of candidates and behaviour fall "
-        "linearly to this fraction of themselves.",
+        "Radius, smoothing, the networks' rates, the noise of candidates and behaviour, and what "
+        "pessimism lacks fall linearly to this fraction of themselves.",
         static=False,
     )
     horizon: int = setting(
@@ -213,10 +213,12 @@ class Config:
         2,
         "Networks of which the critic is made.",
     )
-    combine: Literal["least", "mean"] = setting(
-        "least",
-        "How they make the value of what follows. least: no error feeds itself. "
-        "mean: what was never tried is not thought little of.",
+    pessimism: float = setting(
+        1.0,
+        "How the networks make the value of what follows. 1: the least of them, so that no error "
+        "feeds itself. 0: their mean, so that what was never tried is not thought little of; what "
+        "is short of 1 fades with the radius.",
+        static=False,
     )
     layer_norm: bool = setting(
         True,

@@ -17,6 +17,7 @@ from odrpo.policies import (
     held_uniform,
     masked,
 )
+from odrpo.randomness import drawn
 
 Held = tuple[jax.Array, Array | int]
 """A key that stays the same, and the number of the step: see `held_uniform`."""
@@ -87,7 +88,7 @@ def critic_of(config: Config, sizes: Sizes) -> Any:
             config.hidden,
             config.members,
             config.layer_norm,
-            config.combine,
+            config.pessimism,
         )
     if config.critic == "model":
         return ModelCritic(
@@ -165,8 +166,8 @@ def act(
     else:
         tau = held_uniform(*held, (len(x), policy.dimensions), config.octaves)
         action = policy.generate(learner.policy, x, tau)
-    drawn = jax.random.normal(jax.random.fold_in(key, 1), action.shape)
-    return jnp.clip(action + noise * drawn, -1, 1)
+    added = noise * drawn(jax.random.normal, jax.random.fold_in(key, 1), action.shape)
+    return jnp.clip(action + added, -1, 1)
 
 
 def best(

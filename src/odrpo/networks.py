@@ -10,6 +10,7 @@ import numpy as np
 import optax
 
 from odrpo.envs.env import Array
+from odrpo.randomness import permutation
 
 Layers = list[tuple[Array, Array]]
 
@@ -96,13 +97,3 @@ def some_rows(key: jax.Array, data: Any, count: int | None) -> Any:
         return data
     rows = permutation(key, size)[:count]
     return jax.tree.map(lambda x: x[rows], data)
-
-
-def permutation(key: jax.Array, size: int) -> Array:
-    """The numbers below `size` in random order; several times faster here than JAX's own.
-
-    Random bits are sorted with the number in the lowest ones, so that one array is sorted, not two.
-    """
-    digits = max(1, (size - 1).bit_length())
-    high = jax.random.bits(key, (size,)) >> digits << digits
-    return jnp.sort(high | jnp.arange(size, dtype=jnp.uint32)) & (2**digits - 1)

@@ -88,7 +88,7 @@ def improve_critic(
     seen = features(config, sizes, learner, data.observation)
     beyond = features(config, sizes, learner, data.next_observation)
     if isinstance(policy, GenerativePolicy):
-        policy = replace(policy, candidates=config.next_actions, candidate_noise=jnp.zeros(()))
+        policy = replace(policy, candidates=config.next_actions, candidate_noise=None)
     following = policy.at(learner.policy, beyond, key)
     params, target, known = critic.step(
         learner.critic, seen, following, data, config.critic_rate, config.polyak

@@ -248,7 +248,7 @@ def _generative(
 # Where balance is lost, what an action led to shows late; a cheetah can't fall, an arm reaches.
 LATE: dict[str, Settings] = {"all": {"n_step": 3}}
 # Who is paid for standing must not think little of what lies beyond.
-UPRIGHT: dict[str, Settings] = {"all": {"n_step": 3, "combine": "mean"}}
+UPRIGHT: dict[str, Settings] = {"all": {"n_step": 3, "pessimism": 0.0}}
 LANDER = _generative(
     "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, LATE, paper_rate=1e-4, threshold=50
 )

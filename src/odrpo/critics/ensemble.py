@@ -1,7 +1,7 @@
 """Several networks for Q, fitted to one-step targets of transitions from replay."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ class Ensemble(NamedTuple):
 
 @dataclass(frozen=True)
 class EnsembleCritic:
-    """Q is the mean of E networks; what they are fitted to takes the least of them, or the mean.
+    """Q is the mean of E networks; what they are fitted to lies between it and the least of them.
 
     The least keeps errors from feeding themselves (Fujimoto et al. 2018). Actions are not compared
     by it, for it is low wherever little is known, and what was never tried would never be. Layer
@@ -50,7 +50,8 @@ class EnsembleCritic:
     hidden: tuple[int, ...]
     members: int
     layer_norm: bool
-    combine: Literal["least", "mean"]
+    pessimism: Array
+    """How far on the way from the mean to the least, 0 to 1."""
 
     def init(self, key: jax.Array) -> Ensemble:
         """Values near zero."""
@@ -91,7 +92,8 @@ class EnsembleCritic:
             Parameters, the targets, and what was known of them before, (S,) each.
         """
         outputs = self._outputs(params.slow, following.observation, following.actions)
-        q = jnp.min(outputs, axis=0) if self.combine == "least" else jnp.mean(outputs, axis=0)
+        mean, least = jnp.mean(outputs, axis=0), jnp.min(outputs, axis=0)
+        q = mean + self.pessimism * (least - mean)
         value = jnp.sum(following.policy * q, axis=1)
         target = data.reward / params.scale + data.discount * value
 

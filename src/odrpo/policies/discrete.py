@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from odrpo.envs.env import Array
 from odrpo.policies.support import Support, masked
+from odrpo.randomness import drawn
 
 
 class DiscretePolicy(ABC):
@@ -20,7 +21,8 @@ class DiscretePolicy(ABC):
     def act(self, params: Any, observation: Array, key: jax.Array, mask: Array | None) -> Array:
         """Actions drawn, (S,)."""
         policy = masked(self.probabilities(params, observation), mask)
-        return jax.random.categorical(key, jnp.log(policy)).astype(jnp.int32)
+        noise = drawn(jax.random.gumbel, key, policy.shape)
+        return jnp.argmax(jnp.log(policy) + noise, axis=-1).astype(jnp.int32)
 
     def best(self, params: Any, observation: Array, mask: Array | None) -> Array:
         """The most probable actions, (S,)."""

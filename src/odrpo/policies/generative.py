@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, some_rows
 from odrpo.policies.support import Support
+from odrpo.randomness import drawn
 
 BLUR = 1.0
 """Where densities are compared, a quantile is a bell so many steps of even ones wide."""
@@ -53,7 +54,7 @@ class GenerativePolicy:
     """M."""
     candidates: int
     """Actions drawn at each state of the support."""
-    candidate_noise: Array
+    candidate_noise: Array | None
     """Standard deviation of what is added to them, so that they reach beyond the policy."""
     epochs: int
     minibatch: int
@@ -67,17 +68,17 @@ class GenerativePolicy:
         count, width, head = self.dimensions, self.hidden[-1], self.head
         generator = Generator(
             init_layers(trunk_key, (self.features, *self.hidden), 2**0.5),
-            jax.random.normal(state_key, (count, width, head)) / width**0.5,
-            jax.random.normal(previous_key, (count, count, head)) / count**0.5,
+            drawn(jax.random.normal, state_key, (count, width, head)) / width**0.5,
+            drawn(jax.random.normal, previous_key, (count, count, head)) / count**0.5,
             jnp.zeros((count, head)),
-            0.01 * jax.random.normal(out_key, (count, head, self.levels)) / head**0.5,
+            0.01 * drawn(jax.random.normal, out_key, (count, head, self.levels)) / head**0.5,
             jnp.zeros((count, self.levels)),
         )
         return Network(generator, adam.init(generator))
 
     def act(self, params: Network, observation: Array, key: jax.Array, mask: None) -> Array:
         """Actions drawn, (S, D)."""
-        tau = jax.random.uniform(key, (len(observation), self.dimensions))
+        tau = drawn(jax.random.uniform, key, (len(observation), self.dimensions))
         return self.generate(params, observation, tau)
 
     def best(self, params: Network, observation: Array, mask: None) -> Array:
@@ -94,10 +95,12 @@ class GenerativePolicy:
         """Candidates drawn at each observation, as probable as each other."""
         tau_key, noise_key = jax.random.split(key)
         shape = (len(observation), self.candidates, self.dimensions)
-        actions = self.sample(params.generator, observation, jax.random.uniform(tau_key, shape))
-        noise = self.candidate_noise * jax.random.normal(noise_key, shape)
-        policy = jnp.full(shape[:2], 1 / self.candidates)
-        return Support(observation, policy, jnp.clip(actions + noise, -1, 1))
+        tau = drawn(jax.random.uniform, tau_key, shape)
+        actions = self.sample(params.generator, observation, tau)
+        if self.candidate_noise is not None:
+            noise = self.candidate_noise * drawn(jax.random.normal, noise_key, shape)
+            actions = jnp.clip(actions + noise, -1, 1)
+        return Support(observation, jnp.full(shape[:2], 1 / self.candidates), actions)
 
     def support(self, params: Network, at: Support) -> Support:
         """Every sample is a state of its own."""
@@ -232,7 +235,7 @@ def held_uniform(key: jax.Array, number: Array, shape: tuple[int, ...], octaves:
 
     def part(octave: Array) -> Array:
         own = jax.random.fold_in(jax.random.fold_in(key, octave), number >> octave)
-        return jax.random.normal(own, shape)
+        return drawn(jax.random.normal, own, shape)
 
     parts = jax.vmap(part)(jnp.arange(octaves))
     return jax.scipy.special.ndtr(jnp.sum(parts, axis=0) / octaves**0.5)

@@ -180,7 +180,7 @@ def test_masks_and_probabilities_are_for_discrete_actions() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_pendulum_is_learned_within_15000_steps(seed: int) -> None:
-    model = odrpo.ODRPO("Pendulum-v1", seed=seed, hidden=(128, 128), horizon=15_000)
+    model = odrpo.ODRPO("Pendulum-v1", seed=seed, horizon=15_000)
     model.learn(15_000)
     assert odrpo.evaluate(model, "Pendulum-v1", 20, seed=100).mean() > -250
 

@@ -15,6 +15,7 @@ LAYERS = [
     "config_checks",
     "config",
     "observations",
+    "randomness",
     "networks",
     "policies",
     "critics",

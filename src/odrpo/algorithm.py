@@ -27,7 +27,7 @@ from odrpo.rollout.host import HostWalkers
 from odrpo.trust_region import KL, Metric, Problem, Solution
 
 FEWEST_STATES = 4
-"""Where the policy of continuous actions is compared with the one before."""
+"""At so many at least a policy of continuous actions is compared with the one before."""
 
 
 class State(NamedTuple):

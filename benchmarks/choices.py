@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import tyro
 
-from odrpo.experiments import Record, read_records, run_task, write_record
+from odrpo.experiments import Record, add_seeds, has_seed, read_records, run_task
 
 FOLDER = Path(__file__).parent.parent / "results" / "choices"
 SEEDS = range(200, 203)
@@ -56,18 +56,13 @@ def main(options: Options) -> None:
 
 def run(options: Options, kind: str, metric: str, seed: int, settings: dict[str, Any]) -> None:
     """One seed of one variant."""
-    known = [record for record in read_records(options.folder) if record.kind == kind]
-    if any(each.seed == seed for record in known for each in record.seeds):
+    if has_seed(options.folder, options.env, kind, metric, seed):
         return
     record, _ = run_task(
         options.env, metric, [seed], "tuned", options.timesteps, evaluation_episodes=10, **settings
     )
-    record = replace(record, kind=kind)
-    for earlier in known:
-        seeds = sorted([*earlier.seeds, *record.seeds], key=lambda each: each.seed)
-        record = replace(record, seeds=seeds, wall_clock=earlier.wall_clock + record.wall_clock)
-    write_record(record, options.folder)
-    print(f"{kind} {seed}: {record.seeds[-1].greedy_return:.0f}", flush=True)
+    add_seeds(replace(record, kind=kind), options.folder)
+    print(f"{kind} {seed}: {record.seeds[0].greedy_return:.0f}", flush=True)
 
 
 def table(options: Options, records: list[Record]) -> str:

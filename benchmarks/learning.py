@@ -14,7 +14,14 @@ import numpy as np
 import tyro
 
 from odrpo.curves import plot_curves
-from odrpo.experiments import Record, read_records, run_task, write_record
+from odrpo.experiments import (
+    Record,
+    add_seeds,
+    has_seed,
+    read_records,
+    run_task,
+    write_record,
+)
 from odrpo.presets import TASKS
 
 FOLDER = Path(__file__).parent.parent / "results" / "learning"
@@ -98,25 +105,11 @@ def run_together(env: str, kind: str, metric: str, options: Options) -> None:
 
 def run_alone(env: str, kind: str, metric: str, seed: int, folder: Path) -> None:
     """One seed, unless it is in the record; others may be running meanwhile."""
-    if any(
-        known.seed == seed for record in found(folder, env, kind, metric) for known in record.seeds
-    ):
+    if has_seed(folder, env, kind, metric, seed):
         return
     record, _ = run_task(env, metric, [seed], kind, evaluation_episodes=30, folder=RUNS)
-    for known in found(folder, env, kind, metric):
-        seeds = sorted([*known.seeds, *record.seeds], key=lambda each: each.seed)
-        record = replace(record, seeds=seeds, wall_clock=known.wall_clock + record.wall_clock)
-    write_record(record, folder)
+    record = add_seeds(record, folder)
     print(f"{env}-{kind}-{metric}: {summary(record)}", flush=True)
-
-
-def found(folder: Path, env: str, kind: str, metric: str) -> list[Record]:
-    """The record, if there is one."""
-    return [
-        record
-        for record in read_records(folder)
-        if (record.env, record.kind, record.metric) == (env, kind, metric)
-    ]
 
 
 def draw(records: list[Record], path: Path) -> None:

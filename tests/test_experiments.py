@@ -1,9 +1,10 @@
 """Experiments that were stopped go on, and remember what came before."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from odrpo.experiments import run_task
+from odrpo.experiments import add_seeds, has_seed, read_records, run_task
 
 SMALL: dict[str, Any] = {"hidden": (8,), "num_envs": 2, "num_steps": 64}
 
@@ -28,3 +29,17 @@ def test_an_experiment_goes_on_in_its_folder(tmp_path: Path) -> None:
     again, model = run(2048)
     assert model.num_timesteps == 2048
     assert again.seeds == second.seeds
+
+
+def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
+    record, _ = run_task("CliffWalking-v1", "kl", [3], timesteps=2_000, evaluation_episodes=2)
+    assert not has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
+    add_seeds(record, tmp_path)
+    earlier = replace(record, seeds=[replace(record.seeds[0], seed=1)])
+    both = add_seeds(earlier, tmp_path)
+    assert [seed.seed for seed in both.seeds] == [1, 3]
+    assert both.wall_clock == 2 * record.wall_clock
+    assert len(read_records(tmp_path)[0].seeds) == 2
+    assert has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
+    add_seeds(replace(record, metric="wasserstein"), tmp_path)
+    assert len(read_records(tmp_path)) == 2

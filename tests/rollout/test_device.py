@@ -19,10 +19,10 @@ def corridor(max_steps: int | None) -> FiniteMDP:
 
 
 def always(action: int):
-    return lambda key, observation, since: jnp.full(observation.shape[0], action, jnp.int32)
+    return lambda key, observation, number: jnp.full(observation.shape[0], action, jnp.int32)
 
 
-def at_random(key, observation, since):
+def at_random(key, observation, number):
     return jax.random.bernoulli(key, 0.5, observation.shape[:1]).astype(jnp.int32)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,26 @@ def write_record(record: Record, folder: Path) -> Path:
     path = folder / f"{record.env}-{record.kind}-{record.metric}.json"
     path.write_text(json.dumps(asdict(record), indent=1, default=float) + "\n")
     return path
+
+
+def add_seeds(record: Record, folder: Path) -> Record:
+    """Write it together with the seeds that are recorded of the same already."""
+    for known in read_records(folder):
+        if (known.env, known.kind, known.metric) == (record.env, record.kind, record.metric):
+            seeds = sorted([*known.seeds, *record.seeds], key=lambda seed: seed.seed)
+            record = replace(record, seeds=seeds, wall_clock=known.wall_clock + record.wall_clock)
+    write_record(record, folder)
+    return record
+
+
+def has_seed(folder: Path, env: str, kind: str, metric: str, seed: int) -> bool:
+    """Whether it is recorded already."""
+    return any(
+        known.seed == seed
+        for record in read_records(folder)
+        if (record.env, record.kind, record.metric) == (env, kind, metric)
+        for known in record.seeds
+    )
 
 
 def read_records(folder: Path) -> list[Record]:

@@ -86,10 +86,10 @@ SB3, SB3_ALL = "SB3 SAC", "SB3 SAC, all threads"
 PPO, PPO_ALL = "SB3 PPO", "SB3 PPO, all threads"
 PACKAGES = ("odrpo", "jax", "optax", "gymnasium", "mujoco", "numpy")
 MEANINGS = {
-    "update": "the whole update",
-    "critic": "critic step: next actions, targets, gradient",
+    "update": "the whole update, critic step and actor step side by side",
+    "critic": "critic step alone: next actions, targets, gradient",
     "critic_gradient": "of it, without drawing next actions",
-    "actor": "actor step: the four below",
+    "actor": "actor step alone: the four below",
     "candidates": "drawing candidates",
     "values": "their values",
     "exact_step": "the exact solve",
@@ -256,7 +256,8 @@ def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: li
     timed = (
         f"{OFF_POLICY['candidates']} candidates at {OFF_POLICY['projection_states']} states, "
         f"{MINIBATCH} transitions for the critic, 17 observations, 6 actions; made-up transitions. "
-        "Each part is compiled on its own, so they need not add up to the whole."
+        "The two steps run at the same time in an update, here each alone; each part of them is "
+        "compiled on its own. So they do not add up to the whole."
     )
     parts = [f"# Training speed with continuous actions, {ENV}"]
     parts += [f"{facts['date']}, {facts['cpus']} CPUs.", *missing, verdicts(rows), how]

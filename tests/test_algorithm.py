@@ -9,6 +9,7 @@ import pytest
 
 import odrpo
 from odrpo import algorithm
+from odrpo.exact_step import at_some_states, explained_variance, faded
 from odrpo.learner import Sizes, act
 from odrpo.policies import Support
 from odrpo.rollout import Batch
@@ -176,9 +177,9 @@ def test_forbidden_actions_are_never_taken_nor_moved_to(critic: str) -> None:
 def test_explained_variance() -> None:
     target = jnp.array([1.0, 2.0, 3.0, 100.0])
     weights = jnp.array([1.0, 1.0, 1.0, 0.0])
-    assert algorithm.explained_variance(target, target, weights) == 1
-    assert algorithm.explained_variance(target, jnp.zeros(4), weights) == 0
-    assert algorithm.explained_variance(jnp.ones(4), target, weights) == 0
+    assert explained_variance(target, target, weights) == 1
+    assert explained_variance(target, jnp.zeros(4), weights) == 0
+    assert explained_variance(jnp.ones(4), target, weights) == 0
 
 
 def test_what_must_fade_fades_together() -> None:
@@ -192,13 +193,13 @@ def test_what_must_fade_fades_together() -> None:
     )
     names = ("radius", "smoothing", "policy_rate", "critic_rate", "candidate_noise")
     for progress, left in ((0.0, 1.0), (0.5, 0.55), (1.0, 0.1), (3.0, 0.1)):
-        now = algorithm.faded(config, jnp.float32(progress))
+        now = faded(config, jnp.float32(progress))
         for name in names:
             np.testing.assert_allclose(getattr(now, name), left * getattr(config, name), rtol=1e-5)
         np.testing.assert_allclose(now.pessimism, 1 - left * 0.8, rtol=1e-5)
         assert now.discount == config.discount
     of_a_table = odrpo.Config.create(policy="table", critic="table", critic_rate=0.5)
-    assert algorithm.faded(of_a_table, jnp.float32(1)).critic_rate == 0.5
+    assert faded(of_a_table, jnp.float32(1)).critic_rate == 0.5
 
 
 def test_a_policy_of_continuous_actions_is_compared_at_some_states() -> None:
@@ -208,11 +209,11 @@ def test_a_policy_of_continuous_actions_is_compared_at_some_states() -> None:
     # Every second sample is a reset, and it is those that the stride meets.
     weights = jnp.arange(count) % 2
     problem = Problem.create(numbers * jnp.ones((1, 3)), support.policy, 0.1, weights)
-    some, posed = algorithm.at_some_states(support, problem)
+    some, posed = at_some_states(support, problem)
     np.testing.assert_array_equal(some.observation[:, 0], np.arange(0, count, 32))
     np.testing.assert_array_equal(posed.advantages[:, 0], some.observation[:, 0])
     np.testing.assert_allclose(posed.weights, 1 / 32, rtol=1e-6)
-    few, _ = algorithm.at_some_states(
+    few, _ = at_some_states(
         jax.tree.map(lambda x: x[:3], support),
         Problem.create(jnp.zeros((3, 3)), support.policy[:3], 0.1),
     )

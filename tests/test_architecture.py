@@ -22,6 +22,7 @@ LAYERS = [
     "replay",
     "advantages",
     "learner",
+    "exact_step",
     "algorithm",
     "off_policy",
     "records",

@@ -15,11 +15,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from odrpo.algorithm import Taken, smoothed, solve
 from odrpo.config import Config
 from odrpo.critics import Transitions
+from odrpo.exact_step import smoothed, solve
 from odrpo.learner import Learner, Sizes, critic_of, features, new_learner, policy_of
-from odrpo.off_policy import improve_critic, improve_policy, iterate
+from odrpo.off_policy import (
+    compiled_improve_critic,
+    compiled_improve_policy,
+    improve_from_replay,
+    iterate,
+)
 from odrpo.policies import Support
 from odrpo.presets import settings_for
 
@@ -27,20 +32,8 @@ ENV = "HalfCheetah-v5"
 SIZES = Sizes(states=None, features=17, actions=None, dimensions=6)
 
 
-def update(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Taken]:
-    """All of it."""
-    data, keys, *_ = part
-    return iterate(config, SIZES, learner, data, keys[0])
-
-
-def critic(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
-    """The critic's part: what the policy would do next, targets, a gradient step."""
-    data, keys, *_ = part
-    return improve_critic(config, SIZES, learner, data, keys[0])
-
-
 def critic_gradient(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
-    """The same without the policy: the actions at the next states are there."""
+    """The critic's part without the policy: the actions at the next states are there."""
     data, _, _, following = part
     seen = features(config, SIZES, learner, data.observation)
     params, *told = critic_of(config, SIZES).step(
@@ -49,18 +42,11 @@ def critic_gradient(config: Config, learner: Learner, part: tuple) -> tuple[Lear
     return learner._replace(critic=params), told
 
 
-def actor(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
-    """The actor's part: candidates, their values, the exact step, a gradient step."""
-    data, keys, *_ = part
-    states = data.observation[: config.projection_states]
-    return improve_policy(config, SIZES, learner, states, keys)
-
-
 def candidates(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Support]:
     """Draw them."""
-    data, keys, *_ = part
+    data, key, *_ = part
     seen = features(config, SIZES, learner, data.observation[: config.projection_states])
-    return learner, policy_of(config, SIZES).at(learner.policy, seen, keys[0])
+    return learner, policy_of(config, SIZES).at(learner.policy, seen, key)
 
 
 def values(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
@@ -71,26 +57,26 @@ def values(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]
 
 def exact_step(config: Config, learner: Learner, part: tuple) -> tuple[Learner, Any]:
     """The solution of the trust-region problem."""
-    _, keys, taken, _ = part
-    solution, learner = solve(config, taken.support, taken.problem, learner, keys[0])
+    _, key, taken, _ = part
+    solution, learner = solve(config, taken.support, taken.problem, learner, key)
     return learner, solution
 
 
 def projection(config: Config, learner: Learner, part: tuple) -> tuple[Learner, None]:
     """The policy's gradient step towards it."""
-    _, keys, taken, _ = part
+    _, key, taken, _ = part
     params = policy_of(config, SIZES).project(
         learner.policy,
         taken.support,
         smoothed(config, taken.solution.policy),
         taken.problem.weights,
-        keys[0],
+        key,
         config.policy_rate,
     )
     return learner._replace(policy=params), None
 
 
-PARTS = (update, critic, critic_gradient, actor, candidates, values, exact_step, projection)
+PARTS = (critic_gradient, candidates, values, exact_step, projection)
 
 
 def scanned(part: Callable[..., tuple[Learner, Any]]) -> Callable[..., tuple[Learner, Any]]:
@@ -110,20 +96,33 @@ def time_parts(
     config = Config.create(**(preferred | settings | {"metric": metric}))
     learner = new_learner(config, SIZES, *jax.random.split(jax.random.key(0)))
     data = made_up(config, iterations, jax.random.key(1))
-    keys = jax.random.split(jax.random.key(2), (iterations, 3))
-    whole = scanned(update)
-    learner, _ = whole(config, learner, (data, keys))  # values that are more than noise
-    _, taken = whole(config, learner, (data, keys))
+    unit, progress, key = jnp.ones(()), jnp.zeros(()), jax.random.key(2)
+    # Values that are more than noise.
+    learner, _ = improve_from_replay(config, SIZES, learner, data, unit, key, progress)
+
+    keys = jax.random.split(key, iterations)
+    states = data.observation[:, : config.projection_states]
+    actor = scanned(lambda config, learner, one: iterate(config, SIZES, learner, *one))
+    _, taken = actor(config, learner, (states, keys))
     given = (data, keys, taken, next_actions(config, learner, data, keys))
 
-    programs = {part.__name__: scanned(part) for part in PARTS}
-    times: dict[str, list[float]] = {name: [] for name in programs}
-    for program in programs.values():
-        jax.block_until_ready(program(config, learner, given))
+    in_training = (config, SIZES, learner, data, unit)
+    runs: dict[str, Callable[[], Any]] = {
+        "update": lambda: improve_from_replay(*in_training, key, progress),
+        "critic": lambda: compiled_improve_critic(*in_training, (key, 0), progress),
+        "actor": lambda: compiled_improve_policy(*in_training, (key, 0), progress),
+    }
+    for part in PARTS:
+        program = scanned(part)
+        runs[part.__name__] = lambda program=program: program(config, learner, given)
+
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for run in runs.values():
+        jax.block_until_ready(run())
     for _ in range(repeats):
-        for name, program in programs.items():
+        for name, run in runs.items():
             began = time.perf_counter()
-            jax.block_until_ready(program(config, learner, given))
+            jax.block_until_ready(run())
             times[name].append((time.perf_counter() - began) / iterations)
     return {name: median(each) for name, each in times.items()}
 
@@ -148,7 +147,7 @@ def next_actions(config: Config, learner: Learner, data: Transitions, keys: jax.
         beyond, key = part
         return policy.at(learner.policy, features(config, SIZES, learner, beyond), key)
 
-    return jax.lax.map(one, (data.next_observation, keys[:, 0]))
+    return jax.lax.map(one, (data.next_observation, keys))
 
 
 if __name__ == "__main__":

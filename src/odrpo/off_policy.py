@@ -1,19 +1,24 @@
 """The same step from replay: a little of the critic, a little of the policy, many times a call."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from odrpo.algorithm import Info, Taken, explained_variance, faded, report, smoothed, solve
 from odrpo.config import Config
 from odrpo.critics import Transitions
 from odrpo.envs.env import Array
+from odrpo.exact_step import Info, Taken, explained_variance, faded, report, smoothed, solve
 from odrpo.learner import Learner, Sizes, critic_of, features, policy_of
-from odrpo.policies import GenerativePolicy, Support
-from odrpo.trust_region import Problem, Solution
+from odrpo.policies import GenerativePolicy
+from odrpo.trust_region import Problem
+
+SIDE_BY_SIDE = 8
+"""So many updates, or what divides their number: critic and policy see the other as it was."""
 
 
 def improve_from_replay(
@@ -25,87 +30,116 @@ def improve_from_replay(
     key: jax.Array,
     progress: Array,
 ) -> tuple[Learner, Info]:
-    """As many iterations as there are minibatches, (U, B, ...).
+    """As many iterations as there are minibatches, (U, B, ...); reported are means over them.
 
-    Reported are means, and the largest gap.
-
-    `reward_square` is the mean square of all rewards seen.
+    Critic and policy learn at the same time, each in a thread: on a CPU, XLA makes little use of a
+    second core within one program. `reward_square` is the mean square of all rewards seen.
     """
-    critic = critic_of(config, sizes)
-    learner = learner._replace(
-        critic=critic.rescale(learner.critic, reward_square, config.discount)
-    )
-    if config.normalise_observations and sizes.states is None:
-        seen = minibatches.observation.reshape(-1, sizes.features)
-        learner = learner._replace(normaliser=learner.normaliser.update(seen, jnp.ones(len(seen))))
-    config = faded(config, progress)
-
-    def step(carry: tuple[Learner, Any], part: tuple) -> tuple[tuple[Learner, Any], Taken]:
-        learner, _ = carry
-        data, key = part
-        after, taken = iterate(config, sizes, learner, data, key)
-        return (after, learner.policy), taken
-
-    keys = jax.random.split(key, len(minibatches.reward))
-    first = (learner, learner.policy)
-    (learner, before), taken = jax.lax.scan(step, first, (minibatches, keys))
-    # What the projection made of a step costs more to tell than the step: it is told of the last.
-    last = jax.tree.map(lambda x: x[-1], taken)
-    told = report(config, sizes, last, learner.policy, before)
-    solution = taken.solution
-    means = {"beta": solution.beta, "distance": solution.distance, "gain": solution.gain}
-    means |= {"explained_variance": taken.explained}
-    told = told._replace(**{name: jnp.mean(each) for name, each in means.items()})
-    # A certificate is as good as the worst of them.
-    return learner, told._replace(gap=solution.gap[jnp.argmax(jnp.abs(solution.gap))])
+    updates = len(minibatches.reward)
+    count = max(k for k in range(1, SIDE_BY_SIDE + 1) if updates % k == 0)
+    told = []
+    for first in range(0, updates, count):
+        some = jax.tree.map(lambda x: x[first : first + count], minibatches)  # noqa: B023
+        given = (config, sizes, learner, some, reward_square, (key, first), progress)
+        with ThreadPoolExecutor(1) as beside:
+            future = beside.submit(_finished, compiled_improve_critic, *given)
+            learner, info = _finished(compiled_improve_policy, *given)
+        critic, explained = future.result()
+        learner = learner._replace(critic=critic)
+        told.append(info._replace(explained_variance=explained))
+    return learner, told[0] if len(told) == 1 else _summary(told)
 
 
-def iterate(
-    config: Config,
-    sizes: Sizes,
-    learner: Learner,
-    data: Transitions,
-    key: jax.Array,
-) -> tuple[Learner, Taken]:
-    """One gradient step of the critic, the exact step on some states, one of the policy."""
-    next_key, *policy_keys = jax.random.split(key, 4)
-    learner, explained = improve_critic(config, sizes, learner, data, next_key)
-    # Minibatches are drawn at random: the first states of one are as good as any.
-    states = data.observation[: config.projection_states]
-    learner, step = improve_policy(config, sizes, learner, states, policy_keys)
-    return learner, Taken(*step, explained)
+def _finished(function: Callable, *arguments: Any) -> Any:
+    return jax.block_until_ready(function(*arguments))
+
+
+def _summary(told: list[Info]) -> Info:
+    each = jax.tree.map(lambda *x: np.stack(x), *told)
+    worst = each.gap[np.argmax(np.abs(each.gap))]
+    return jax.tree.map(np.mean, each)._replace(gap=worst)
+
+
+def prepared(
+    config: Config, sizes: Sizes, learner: Learner, observation: Array, reward_square: Array
+) -> Learner:
+    """The learner with what was seen taken into account in how it sees."""
+    critic = critic_of(config, sizes).rescale(learner.critic, reward_square, config.discount)
+    if not config.normalise_observations or sizes.states is not None:
+        return learner._replace(critic=critic)
+    seen = observation.reshape(-1, sizes.features)
+    normaliser = learner.normaliser.update(seen, jnp.ones(len(seen)))
+    return learner._replace(critic=critic, normaliser=normaliser)
 
 
 def improve_critic(
     config: Config,
     sizes: Sizes,
     learner: Learner,
-    data: Transitions,
-    key: jax.Array,
-) -> tuple[Learner, Array]:
-    """One gradient step of the critic; also how much of its targets it knew before."""
+    minibatches: Transitions,
+    reward_square: Array,
+    key: tuple[jax.Array, Array],
+    progress: Array,
+) -> tuple[Any, Array]:
+    """One gradient step on each minibatch; also how much of the targets was known before."""
+    learner = prepared(config, sizes, learner, minibatches.observation, reward_square)
+    config = faded(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
-    seen = features(config, sizes, learner, data.observation)
-    beyond = features(config, sizes, learner, data.next_observation)
     if isinstance(policy, GenerativePolicy):
         policy = replace(policy, candidates=config.next_actions, candidate_noise=None)
-    following = policy.at(learner.policy, beyond, key)
-    params, target, known = critic.step(
-        learner.critic, seen, following, data, config.critic_rate, config.polyak
-    )
-    explained = explained_variance(target, known, jnp.ones_like(target))
-    return learner._replace(critic=params), explained
+
+    def step(params: Any, part: tuple[Transitions, jax.Array]) -> tuple[Any, Array]:
+        data, key = part
+        seen = features(config, sizes, learner, data.observation)
+        beyond = features(config, sizes, learner, data.next_observation)
+        following = policy.at(learner.policy, beyond, key)
+        params, target, known = critic.step(
+            params, seen, following, data, config.critic_rate, config.polyak
+        )
+        return params, explained_variance(target, known, jnp.ones_like(target))
+
+    keys = jax.random.split(jax.random.fold_in(*key), len(minibatches.reward))
+    params, explained = jax.lax.scan(step, learner.critic, (minibatches, keys))
+    return params, jnp.mean(explained)
 
 
 def improve_policy(
     config: Config,
     sizes: Sizes,
     learner: Learner,
-    observation: Array,
-    keys: Sequence[jax.Array],
-) -> tuple[Learner, tuple[Support, Problem, Solution]]:
+    minibatches: Transitions,
+    reward_square: Array,
+    key: tuple[jax.Array, Array],
+    progress: Array,
+) -> tuple[Learner, Info]:
+    """The exact step at some states of each minibatch, and a gradient step towards each."""
+    learner = prepared(config, sizes, learner, minibatches.observation, reward_square)
+    config = faded(config, progress)
+
+    def step(carry: tuple[Learner, Any], part: tuple) -> tuple[tuple[Learner, Any], Taken]:
+        learner, _ = carry
+        after, taken = iterate(config, sizes, learner, *part)
+        return (after, learner.policy), taken
+
+    # Minibatches are drawn at random: the first states of one are as good as any.
+    states = minibatches.observation[:, : config.projection_states]
+    keys = jax.random.split(jax.random.fold_in(key[0], ~key[1]), len(states))
+    (learner, before), taken = jax.lax.scan(step, (learner, learner.policy), (states, keys))
+    # What the projection made of a step costs more to tell than the step: it is told of the last.
+    last = jax.tree.map(lambda x: x[-1], taken)
+    told = report(config, sizes, last, learner.policy, before)
+    solution = taken.solution
+    means = {"beta": solution.beta, "distance": solution.distance, "gain": solution.gain}
+    told = told._replace(**{name: jnp.mean(each) for name, each in means.items()})
+    # A certificate is as good as the worst of them.
+    return learner, told._replace(gap=solution.gap[jnp.argmax(jnp.abs(solution.gap))])
+
+
+def iterate(
+    config: Config, sizes: Sizes, learner: Learner, observation: Array, key: jax.Array
+) -> tuple[Learner, Taken]:
     """The exact step at some observations, and one gradient step of the policy towards it."""
-    at_key, beta_key, project_key = keys
+    at_key, beta_key, project_key = jax.random.split(key, 3)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
 
     # Estimate.
@@ -127,7 +161,8 @@ def improve_policy(
         project_key,
         config.policy_rate,
     )
-    return learner._replace(policy=params), (support, problem, solution)
+    return learner._replace(policy=params), Taken(support, problem, solution, jnp.zeros(()))
 
 
-compiled_improve_from_replay = jax.jit(improve_from_replay, static_argnames="sizes")
+compiled_improve_critic = jax.jit(improve_critic, static_argnames="sizes")
+compiled_improve_policy = jax.jit(improve_policy, static_argnames="sizes")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from odrpo.algorithm import Info
+from odrpo.exact_step import Info
 from odrpo.rollout import Batch
 
 MOST_UPDATES = 20_000

@@ -18,8 +18,9 @@ from odrpo.arguments import whole
 from odrpo.callbacks import Callback, Callbacks, as_list
 from odrpo.config import Config
 from odrpo.envs.env import Array, Env
+from odrpo.exact_step import Info
 from odrpo.learner import Learner, Sizes
-from odrpo.off_policy import compiled_improve_from_replay
+from odrpo.off_policy import improve_from_replay
 from odrpo.records import Played
 from odrpo.replay import Replay
 from odrpo.rollout import Batch
@@ -28,7 +29,7 @@ from odrpo.rollout.host import HostWalkers
 if TYPE_CHECKING:
     from odrpo.model import ODRPO
 
-Result = tuple[Any, Played, algorithm.Info]
+Result = tuple[Any, Played, Info]
 """The state after an update, or a function that gives it; what was played; what it reports."""
 
 
@@ -126,12 +127,12 @@ class _Alone:
 
     def _improve(
         self, learner: Learner, replay: Replay, key: jax.Array, progress: np.float32
-    ) -> tuple[Learner, algorithm.Info]:
+    ) -> tuple[Learner, Info]:
         model, config = self.model, self.model.config
         steps = config.num_envs * config.num_steps
         count = max(1, round(steps * config.updates_per_step))
         minibatches = replay.draw((count, config.minibatch), config.n_step, config.discount)
-        return compiled_improve_from_replay(
+        return improve_from_replay(
             config, model.sizes, learner, minibatches, replay.reward_square, key, progress
         )
 
@@ -227,7 +228,7 @@ def _settle(models: Sequence["ODRPO"]) -> None:
 
 
 def _take(
-    model: "ODRPO", state: Any, played: Played, info: algorithm.Info, seconds: float
+    model: "ODRPO", state: Any, played: Played, info: Info, seconds: float
 ) -> dict[str, float]:
     """The model after an update that went well; one that did not is refused, nothing is lost."""
     if not np.isfinite(

@@ -45,7 +45,7 @@ CONTINUOUS = {
     "Walker2d-v5": ("kl",),
     "Ant-v5": ("kl",),
 }
-FIRST_SEEDS = {"Hopper-v5": 30}
+FIRST_SEEDS = {"Hopper-v5": 30, "LunarLanderContinuous-v3": 30}
 """Of continuous actions, where it is not 20: those before were looked at in choosing settings."""
 RUNS = Path(__file__).parent.parent / "runs" / "learning"
 

@@ -91,6 +91,14 @@ def test_the_value_beyond_a_time_limit_counts() -> None:
     np.testing.assert_allclose(critic.values(model.learner.critic, at), 5, rtol=0.1)
 
 
+@pytest.mark.parametrize(("num_steps", "updates"), [(32, 32), (5, 5)])
+def test_critic_and_policy_take_a_step_on_every_minibatch(num_steps: int, updates: int) -> None:
+    learner = aim(num_steps=num_steps).learn(1).learner
+    assert int(learner.critic.optimiser.count) == updates
+    assert int(learner.policy.optimiser.count) == updates
+    assert int(learner.updates) == updates
+
+
 def test_the_same_seed_gives_the_same_run() -> None:
     _assert_same(aim(seed=3).learn(400), aim(seed=3).learn(400))
 

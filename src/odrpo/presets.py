@@ -249,8 +249,10 @@ def _generative(
 LATE: dict[str, Settings] = {"all": {"n_step": 3}}
 # Who is paid for standing must not think little of what lies beyond.
 UPRIGHT: dict[str, Settings] = {"all": {"n_step": 3, "pessimism": 0.0}}
+# A lander that has learned not to crash hovers, until it tries what it would not do by itself.
+LANDING: dict[str, Settings] = {"all": {"n_step": 3, "candidate_noise": 0.3}}
 LANDER = _generative(
-    "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, LATE, paper_rate=1e-4, threshold=50
+    "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, LANDING, paper_rate=1e-4, threshold=50
 )
 PENDULUM = _generative("InvertedPendulum-v5", 50_000, 1000, 953, 989, 197, LATE, optimum=1000)
 REACHER = _generative("Reacher-v5", 100_000, -5.1, -5.9, -7.5, -64.2, threshold=-10)

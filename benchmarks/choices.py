@@ -13,7 +13,7 @@ import tyro
 
 from odrpo.experiments import Record, add_seeds, has_seed, read_records, run_task
 
-FOLDER = Path(__file__).parent.parent / "results" / "choices"
+RESULTS = Path(__file__).parent.parent / "results"
 SEEDS = range(200, 203)
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "preset": ("kl", {}),
@@ -38,30 +38,33 @@ class Options:
     """A task with a preset."""
     timesteps: int = 20_000
     """Of each seed; what fades fades as in the preset's own budget."""
-    folder: Path = FOLDER
-    """Where records go."""
+    results: Path = RESULTS
+    """Where choices.md goes, and the folder of the records."""
     table: bool = False
     """Only make the table."""
 
 
 def main(options: Options) -> None:
     """Run what has no record yet, then make the table."""
+    folder = options.results / "choices" / f"{options.env}-{options.timesteps}"
     for kind, (metric, settings) in VARIANTS.items():
         for seed in () if options.table else SEEDS:
-            run(options, kind, metric, seed, settings)
-    text = table(options, read_records(options.folder))
-    options.folder.with_suffix(".md").write_text(text)
+            run(options, folder, kind, metric, seed, settings)
+    text = table(options, read_records(folder))
+    (options.results / "choices.md").write_text(text)
     print(text)
 
 
-def run(options: Options, kind: str, metric: str, seed: int, settings: dict[str, Any]) -> None:
+def run(
+    options: Options, folder: Path, kind: str, metric: str, seed: int, settings: dict[str, Any]
+) -> None:
     """One seed of one variant."""
-    if has_seed(options.folder, options.env, kind, metric, seed):
+    if has_seed(folder, options.env, kind, metric, seed):
         return
     record, _ = run_task(
         options.env, metric, [seed], "tuned", options.timesteps, evaluation_episodes=10, **settings
     )
-    add_seeds(replace(record, kind=kind), options.folder)
+    add_seeds(replace(record, kind=kind), folder)
     print(f"{kind} {seed}: {record.seeds[0].greedy_return:.0f}", flush=True)
 
 

@@ -57,7 +57,7 @@ SAC: dict[str, Any] = {
     "train_freq": 1,
     "gradient_steps": 1,
 }
-# As we collect and compute them: several timesteps, then as many updates in one compiled call.
+# As we collect and compute them: several timesteps, then as many updates together.
 SAC_TOGETHER = SAC | {
     "train_freq": OFF_POLICY["num_steps"],
     "gradient_steps": OFF_POLICY["num_steps"],
@@ -245,8 +245,8 @@ def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: li
     how = (
         f"Median of {facts['rounds']} rounds, a fresh process each, past the start of learning and "
         f"all compilation. An update a timestep: one environment; odrpo: our preset for {ENV} with "
-        f"{listed(OFF_POLICY)}; that is, {OFF_POLICY['num_steps']} timesteps, then as many updates "
-        f"in one compiled call. SAC: {listed(SAC)}, else its defaults; 8 updates a call: "
+        f"{listed(OFF_POLICY)}; that is, {OFF_POLICY['num_steps']} timesteps, then as many "
+        f"updates. SAC: {listed(SAC)}, else its defaults; 8 updates a call: "
         "train_freq and gradient_steps are 8. SB3: one thread of torch, or all where that is "
         "faster. "
         f"On-policy: {ENVS} envs of Gymnasium, odrpo with {listed(ON_POLICY)}; PPO's epochs: 10 of "

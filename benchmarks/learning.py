@@ -175,8 +175,9 @@ def table(records: list[Record]) -> str:
         "",
         "Mean return over the last tenth of the training episodes within the budget (the policy",
         "that explores), then the greedy policy evaluated at the end. Every seed is shown, from",
-        "the lowest to the highest. Seeds from 0 on, with continuous actions from 20 on; settings",
-        "were tuned on seeds from 100 on. Made by `make results` from `results/learning/`.",
+        "the lowest to the highest. Settings were tuned on seeds from 100 on; reported are seeds",
+        f"from 0 on, with continuous actions from 20 on, {exceptions()},",
+        "since those between were seen in tuning. Made by `make results` from `results/learning/`.",
         "",
     ]
     for env in [*TASKS, *WITHOUT_PRESET]:
@@ -185,6 +186,11 @@ def table(records: list[Record]) -> str:
         if own:
             lines += [*section(env, own), ""]
     return "\n".join(lines)
+
+
+def exceptions() -> str:
+    """Where reported seeds begin later."""
+    return " and ".join(f"of {env} from {first}" for env, first in FIRST_SEEDS.items())
 
 
 def section(env: str, records: list[Record]) -> list[str]:

@@ -128,6 +128,41 @@ def test_the_folder_of_a_run_holds_its_transitions(tmp_path: Path) -> None:
     _assert_same(one.learn(100), other.learn(100, run_dir=tmp_path))
 
 
+def test_a_run_that_goes_on_and_is_stopped_at_once_keeps_its_transitions(tmp_path: Path) -> None:
+    aim().learn(128, run_dir=tmp_path)
+    model = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim)
+    odrpo.train([model], 64, run_dir=tmp_path, stop=lambda: True)
+    again = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim)
+    assert again.replay is not None
+    assert len(again.replay) == 128
+
+
+def test_another_number_of_environments_is_for_a_file_without_transitions(tmp_path: Path) -> None:
+    path, three = tmp_path / "model.odrpo", gymnasium.vector.SyncVectorEnv([probes.Aim] * 3)
+    model = aim().learn(128)
+    model.save(path)
+    loaded = odrpo.ODRPO.load(path, env=three).learn(128)
+    assert loaded.replay is not None
+    assert len(loaded.replay) >= 128
+    model.save(path, replay=True)
+    with pytest.raises(ValueError, match="env: it is 3 environments, and the file has transitions"):
+        odrpo.ODRPO.load(path, env=three)
+
+
+def test_fewer_transitions_may_be_kept_than_it_takes_to_warm_up() -> None:
+    model = aim(replay_size=50).learn(1)
+    assert model.num_timesteps == 128
+    assert model.replay is not None
+    assert len(model.replay) == 50
+
+
+def test_a_critic_that_diverges_is_not_taken() -> None:
+    model = aim(critic_rate=1e30, num_steps=8, layer_norm=False)
+    with pytest.raises(FloatingPointError, match="came out as NaN and was not taken"):
+        model.learn(8)
+    assert np.isfinite(np.concatenate([x.ravel() for x in jax.tree.leaves(model.learner)])).all()
+
+
 def test_without_its_transitions_a_file_is_small_and_predicts_the_same(tmp_path: Path) -> None:
     model = aim().learn(2000)
     model.save(tmp_path / "small.odrpo")
@@ -163,6 +198,8 @@ def test_the_discrete_agents_can_learn_from_replay() -> None:
         ({"smoothing": 0.1}, "smoothing: it does nothing with policy='generative'"),
         ({"critic_window": 3}, "critic_window: it does nothing with critic='replay'"),
         ({"returns": "lambda"}, "returns: 'lambda'; critic=\"replay\" learns from single steps"),
+        ({"updates_per_step": 0.3}, "no whole number of updates; use a multiple of 0.125"),
+        ({"updates_per_step": 0.0}, "no whole number of updates"),
         ({"candidates": 1}, "candidates: 1; use a whole number of at least 2"),
         ({"metric": odrpo.Wasserstein(np.ones((16, 16)))}, "cost: between continuous actions"),
     ],

@@ -4,19 +4,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from odrpo.experiments import add_seeds, has_seed, read_records, run_task
 
 SMALL: dict[str, Any] = {"hidden": (8,), "num_envs": 2, "num_steps": 64}
 
 
 def test_an_experiment_goes_on_in_its_folder(tmp_path: Path) -> None:
-    def run(timesteps: int) -> tuple:
+    def run(timesteps: int, **settings: Any) -> tuple:
         record, (model,) = run_task(
             *("CartPole-v1", "kl", [3], "default", timesteps),
             evaluation_episodes=1,
             progress_bar=False,
             folder=tmp_path,
-            **SMALL,
+            **(SMALL | settings),
         )
         return record, model
 
@@ -29,6 +31,10 @@ def test_an_experiment_goes_on_in_its_folder(tmp_path: Path) -> None:
     again, model = run(2048)
     assert model.num_timesteps == 2048
     assert again.seeds == second.seeds
+    with pytest.raises(ValueError, match="it holds a run with other settings"):
+        run(1024)
+    with pytest.raises(ValueError, match="it holds a run with other settings"):
+        run(2048, radius=0.5)
 
 
 def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
@@ -43,3 +49,7 @@ def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
     assert has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
     add_seeds(replace(record, metric="wasserstein"), tmp_path)
     assert len(read_records(tmp_path)) == 2
+    with pytest.raises(
+        ValueError, match="CliffWalking-v1-tuned-kl is recorded with other settings"
+    ):
+        add_seeds(replace(record, config=record.config | {"radius": 9.0}), tmp_path)

@@ -88,6 +88,18 @@ def test_steps_at_which_nothing_was_done_are_not_drawn() -> None:
     assert set(np.unique(seen)) == {1, 2, 4, 5}
 
 
+def test_nothing_follows_from_what_was_broken_off() -> None:
+    replay = Replay(100, 2, seed=0)
+    replay.break_off()
+    replay.add(steps(0, 6))
+    replay.break_off()
+    replay.add(steps(50, 6))
+    data = replay.draw((500,), 3, 0.5)
+    seen, following = data.observation[:, 0] % 1000, data.next_observation[:, 0] % 1000
+    np.testing.assert_array_equal(seen < 6, following <= 6)
+    assert (data.discount > 0).all()
+
+
 def test_it_goes_on_from_what_was_saved() -> None:
     def filled() -> Replay:
         replay = Replay(20, 2, seed=3)

@@ -11,7 +11,7 @@ import pytest
 import odrpo
 from odrpo import run_folder
 from odrpo.records import Records
-from odrpo.run_folder import RunFolder, largest_gap, last_tenth, read_episodes
+from odrpo.run_folder import RunFolder, last_tenth, read_episodes
 
 FAST: dict[str, Any] = {"num_envs": 4, "num_steps": 16}
 
@@ -133,9 +133,14 @@ def test_the_last_tenth_is_that_of_all_episodes(
     np.testing.assert_equal(last_tenth(tmp_path, count), expected)
 
 
-def test_the_largest_gap_is_that_of_the_file(tmp_path: Path) -> None:
-    model = cliff().learn(256, run_dir=tmp_path)
-    assert largest_gap(tmp_path) == max(abs(row["gap"]) for row in model.records.updates)
+def test_the_worst_certificate_is_remembered(tmp_path: Path) -> None:
+    cliff().learn(256, run_dir=tmp_path)
+    model = odrpo.ODRPO.load(tmp_path / "model.odrpo").learn(256, run_dir=tmp_path)
+    rows = [column(tmp_path, name) for name in ("gap", "gain", "distance", "radius")]
+    assert len(rows[0]) == model.records.update_count > len(model.records.updates)
+    gap, gain, distance, radius = (np.array(each) for each in rows)
+    assert model.records.largest_gap == pytest.approx(np.max(np.abs(gap) / (1 + np.abs(gain))))
+    assert model.records.largest_use == pytest.approx(np.max(distance / radius))
 
 
 def test_two_run_folders_in_one_place_are_refused(tmp_path: Path) -> None:

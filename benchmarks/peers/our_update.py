@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -20,6 +21,7 @@ from odrpo.critics import Transitions
 from odrpo.exact_step import smoothed, solve
 from odrpo.learner import Learner, Sizes, critic_of, features, new_learner, policy_of
 from odrpo.off_policy import (
+    chunks,
     compiled_improve_critic,
     compiled_improve_policy,
     improve_from_replay,
@@ -107,14 +109,21 @@ def time_parts(
     given = (data, keys, taken, next_actions(config, learner, data, keys))
 
     in_training = (config, SIZES, learner, data, unit)
+
+    def in_turn(part: Callable[..., Any]) -> list[Any]:
+        """As training calls it, so many updates at once."""
+        return [
+            part(config, SIZES, learner, some, unit, (key, first), progress)
+            for first, some in chunks(data)
+        ]
+
     runs: dict[str, Callable[[], Any]] = {
         "update": lambda: improve_from_replay(*in_training, key, progress),
-        "critic": lambda: compiled_improve_critic(*in_training, (key, 0), progress),
-        "actor": lambda: compiled_improve_policy(*in_training, (key, 0), progress),
+        "critic": lambda: in_turn(compiled_improve_critic),
+        "actor": lambda: in_turn(compiled_improve_policy),
     }
     for part in PARTS:
-        program = scanned(part)
-        runs[part.__name__] = lambda program=program: program(config, learner, given)
+        runs[part.__name__] = partial(scanned(part), config, learner, given)
 
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():

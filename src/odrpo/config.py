@@ -247,6 +247,11 @@ class Config:
         "Collect one whole episode of each environment for every update, as the paper does.",
     )
 
+    @property
+    def updates_at_once(self) -> int:
+        """Gradient steps from replay between collecting and collecting."""
+        return round(self.num_envs * self.num_steps * self.updates_per_step)
+
     @classmethod
     def create(cls, **settings: Any) -> "Config":
         """Check the settings one by one and against each other."""

@@ -105,6 +105,8 @@ OF_STABLE_BASELINES = {
     "buffer_size": "did you mean replay_size?",
     "learning_starts": "did you mean warm_up?",
     "tau": "did you mean polyak?",
+    "train_freq": "did you mean num_steps?",
+    "gradient_steps": "did you mean updates_per_step?",
     "verbose": "use learn(progress_bar=...)",
     "tensorboard_log": "use learn(run_dir=...)",
 }
@@ -129,6 +131,12 @@ def check_together(config: "Config") -> None:
             'action, use "critic"'
         )
     if config.critic == "replay":
+        steps = config.num_envs * config.num_steps
+        if abs(steps * config.updates_per_step - max(1, config.updates_at_once)) > 1e-3:
+            raise ValueError(
+                f"updates_per_step: {config.updates_per_step}; num_envs * num_steps is {steps}, "
+                f"which makes no whole number of updates; use a multiple of {1 / steps:g}"
+            )
         for name, value in REPLAY_TAKES.items():
             if getattr(config, name) != value:
                 raise ValueError(

@@ -35,7 +35,8 @@ def evaluate(
         env: As for ODRPO: an id, a Gymnasium env or vector env, a FiniteMDP, a function.
         episodes: How many.
         seed: The same seed gives the same episodes.
-        deterministic: Take the most probable action, or draw from the policy.
+        deterministic: Take the most probable action, or the median of continuous ones; else
+            draw from the policy.
         max_steps: An episode that does not end by itself is left after so many steps (10 000 unless
             given), with a warning.
     """

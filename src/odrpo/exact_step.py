@@ -153,4 +153,5 @@ def explained_variance(target: Array, known: Array, weights: Array) -> Array:
         return share @ (x - share @ x) ** 2
 
     spread = variance(target)
-    return jnp.where(spread > 0, 1 - variance(target - known) / jnp.where(spread > 0, spread, 1), 0)
+    flat = spread == 0
+    return jnp.where(flat, 0, 1 - variance(target - known) / jnp.where(flat, 1, spread))

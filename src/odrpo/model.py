@@ -46,6 +46,9 @@ class ODRPO:
         records: A row for every update, and every episode.
     """
 
+    replay: Replay | None
+    """What was seen, for critic="replay"; None for others."""
+
     def __init__(
         self,
         env: Any,
@@ -116,7 +119,8 @@ class ODRPO:
             observation: One of the observation space, or a batch of them.
             state: Handed back: the policy has no memory.
             episode_start: Not needed.
-            deterministic: Take the most probable action instead of drawing one.
+            deterministic: Take the most probable action, or the median of continuous ones, instead
+                of drawing one.
             action_masks: True where an action is allowed, (A,) or (B, A).
         """
         batch, single = spaces.as_batch(self.observation_space, observation)
@@ -210,6 +214,8 @@ class ODRPO:
             "seconds": self.records.seconds,
             "episodes": self.records.episode_count,
             "recent_episodes": self.records.recent,
+            "largest_gap": self.records.largest_gap,
+            "largest_use": self.records.largest_use,
         }
         arrays = checkpoint.flatten(self.state)
         if self.state.walkers is None:  # of a file whose environment was not needed yet
@@ -262,6 +268,8 @@ class ODRPO:
             earlier_episodes=whole("episodes", header["episodes"]) - len(recent),
             update_count=whole("updates", header["updates"]),
             seconds=finite("seconds", header["seconds"]),
+            largest_gap=finite("largest_gap", header["largest_gap"]),
+            largest_use=finite("largest_use", header["largest_use"]),
         )
         self.target = whole("target", header["target"])
         template = jax.eval_shape(
@@ -294,6 +302,7 @@ class ODRPO:
         # Whose run a folder holds: that of a model out of a file, or of one that was there before.
         self.from_file, self.folders = from_file, set[Path]()
         self.walkers: HostWalkers | None = None
+        self.replay = None
         self._env: Any = None
         self._walker_arrays = dict[str, np.ndarray]()
         self._drawn = 0
@@ -317,6 +326,13 @@ class ODRPO:
             if "num_steps" not in settings and not config.complete_episodes:
                 steps = max(1, config.num_envs * steps // env.num_envs)  # the same size of batch
             self.config = dataclasses.replace(config, num_envs=env.num_envs, num_steps=steps)
+            if self.replay is not None:
+                if self.replay.added:
+                    raise ValueError(
+                        f"env: it is {env.num_envs} environments, and the file has transitions of "
+                        f"{config.num_envs}; pass as many"
+                    )
+                self.replay = self._new_replay()
         elif not isinstance(env, VectorEnv) and hasattr(self, "_state"):
             self._continue_walkers(env)
 

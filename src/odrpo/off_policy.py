@@ -1,6 +1,6 @@
 """The same step from replay: a little of the critic, a little of the policy, many times a call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from odrpo.policies import GenerativePolicy
 from odrpo.trust_region import Problem
 
 SIDE_BY_SIDE = 8
-"""So many updates, or what divides their number: critic and policy see the other as it was."""
+"""For at most so many updates critic and policy see the other as it was."""
 
 
 def improve_from_replay(
@@ -35,11 +35,8 @@ def improve_from_replay(
     Critic and policy learn at the same time, each in a thread: on a CPU, XLA makes little use of a
     second core within one program. `reward_square` is the mean square of all rewards seen.
     """
-    updates = len(minibatches.reward)
-    count = max(k for k in range(1, SIDE_BY_SIDE + 1) if updates % k == 0)
     told = []
-    for first in range(0, updates, count):
-        some = jax.tree.map(lambda x: x[first : first + count], minibatches)  # noqa: B023
+    for first, some in chunks(minibatches):
         given = (config, sizes, learner, some, reward_square, (key, first), progress)
         with ThreadPoolExecutor(1) as beside:
             future = beside.submit(_finished, compiled_improve_critic, *given)
@@ -48,6 +45,14 @@ def improve_from_replay(
         learner = learner._replace(critic=critic)
         told.append(info._replace(explained_variance=explained))
     return learner, told[0] if len(told) == 1 else _summary(told)
+
+
+def chunks(minibatches: Transitions) -> Iterator[tuple[int, Transitions]]:
+    """So many of them at a time, all of one size; with the number of the first."""
+    updates = len(minibatches.reward)
+    count = max(k for k in range(1, SIDE_BY_SIDE + 1) if updates % k == 0)
+    for first in range(0, updates, count):
+        yield first, Transitions(*(x[first : first + count] for x in minibatches))
 
 
 def _finished(function: Callable, *arguments: Any) -> Any:
@@ -100,7 +105,9 @@ def improve_critic(
 
     keys = jax.random.split(jax.random.fold_in(*key), len(minibatches.reward))
     params, explained = jax.lax.scan(step, learner.critic, (minibatches, keys))
-    return params, jnp.mean(explained)
+    # What the last step made of the parameters shows in no target yet.
+    sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(params.layers)]))
+    return params, jnp.where(sound, jnp.mean(explained), jnp.nan)
 
 
 def improve_policy(

@@ -134,7 +134,6 @@ PAPER_GENERATIVE: Settings = CONTINUOUS["all"] | {
     "polyak": 0.005,
     "updates_per_step": 0.5,
     "final_fraction": 1.0,
-    "radius": 0.5,
 }
 """The paper gives no radius for these, and its code a beta for all states: the radius is ours."""
 
@@ -288,7 +287,8 @@ def settings_for(
             raise ValueError(
                 f"preset: the paper has no settings for {env}; it has them for {', '.join(TASKS)}"
             )
-        return task.paper, task.max_steps
+        ours = {"radius": of_metric(CONTINUOUS, metric)["radius"]}
+        return ours | task.paper, task.max_steps
     if task is None or preset == "default":
         return of_metric(_defaults(sizes), metric), None
     return of_metric(task.tuned, metric), task.max_steps

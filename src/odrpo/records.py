@@ -52,6 +52,10 @@ class Records:
     """All updates since the beginning."""
     seconds: float = 0.0
     """Spent in training since the beginning."""
+    largest_gap: float = 0.0
+    """Of the certificates of all updates, relative to 1 + the gain."""
+    largest_use: float = 0.0
+    """Of the radius by the exact steps of all updates: distance / radius."""
 
     @property
     def episode_count(self) -> int:
@@ -88,6 +92,9 @@ class Records:
         self.updates.append(row)
         self.timesteps, self.seconds = int(reached[-1]), seconds
         self.update_count += 1
+        self.largest_gap = max(self.largest_gap, abs(row["gap"]) / (1 + abs(row["gain"])))
+        if row["radius"] > 0:
+            self.largest_use = max(self.largest_use, row["distance"] / row["radius"])
         if len(self.updates) >= 2 * MOST_UPDATES:
             del self.updates[:-MOST_UPDATES]
         if len(self.episodes) >= 2 * MOST_EPISODES:

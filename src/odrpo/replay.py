@@ -58,6 +58,12 @@ class Replay:
         share = len(valid) / self.added
         self.reward_square = np.float32(self.reward_square + share * (square - self.reward_square))
 
+    def break_off(self) -> None:
+        """What comes next does not follow from the last row: the environments begin anew."""
+        if self.added:
+            last = (self.added - 1) % self.capacity
+            self.arrays["truncated"][last] |= ~self.arrays["terminated"][last]
+
     def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What was filled, by names of files, and what else is to be remembered, as JSON."""
         filled = min(self.added, self.capacity)

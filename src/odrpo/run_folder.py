@@ -68,7 +68,7 @@ class RunFolder(Callback):
         described |= {"backend": model.backend, "timesteps": model.target}
         text = json.dumps(described | {"config": model.config.to_json()}, indent=2)
         (self.folder / "config.json").write_text(text + "\n")
-        model.save(self.folder / "model.odrpo")
+        model.save(self.folder / "model.odrpo", replay=True)
 
     def on_update(self, row: Row) -> None:
         """Log it, and save the model where it is time to."""
@@ -138,12 +138,6 @@ def last_tenth(folder: Path, count: int) -> float:
         if number >= first:
             kept.append(episode.episode_return)
     return sum(kept) / len(kept) if kept else math.nan
-
-
-def largest_gap(folder: Path) -> float:
-    """The largest gap among the updates of a run, from its folder."""
-    with (folder / "progress.csv").open(newline="") as file:
-        return max((abs(float(row["gap"])) for row in csv.DictReader(file)), default=math.nan)
 
 
 def read_records_of(folder: Path) -> Records:

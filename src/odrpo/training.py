@@ -97,7 +97,7 @@ class _Alone:
             )
         else:
             model.replay.add(batch)
-            while len(model.replay) < config.warm_up:
+            while model.replay.added * config.num_envs < config.warm_up:
                 collect_key = jax.random.fold_in(collect_key, 1)
                 state, batch = self._collect(state, collect_key, progress)
                 model.replay.add(batch)
@@ -120,6 +120,8 @@ class _Alone:
             return state._replace(walkers=walkers), batch
         if model.walkers is None:
             model.walkers = HostWalkers(model.env, model.seed + model.num_timesteps)
+            if model.replay is not None:
+                model.replay.break_off()
         batch = algorithm.collect_on_host(
             config, model.sizes, model.walkers, state.learner, key, progress, held
         )
@@ -129,9 +131,8 @@ class _Alone:
         self, learner: Learner, replay: Replay, key: jax.Array, progress: np.float32
     ) -> tuple[Learner, Info]:
         model, config = self.model, self.model.config
-        steps = config.num_envs * config.num_steps
-        count = max(1, round(steps * config.updates_per_step))
-        minibatches = replay.draw((count, config.minibatch), config.n_step, config.discount)
+        shape = (config.updates_at_once, config.minibatch)
+        minibatches = replay.draw(shape, config.n_step, config.discount)
         return improve_from_replay(
             config, model.sizes, learner, minibatches, replay.reward_square, key, progress
         )
@@ -231,9 +232,7 @@ def _take(
     model: "ODRPO", state: Any, played: Played, info: Info, seconds: float
 ) -> dict[str, float]:
     """The model after an update that went well; one that did not is refused, nothing is lost."""
-    if not np.isfinite(
-        [info.gap, info.projected_gain, info.projected_distance, info.entropy]
-    ).all():
+    if not np.isfinite(list(info)).all():
         raise FloatingPointError(
             f"seed {model.seed}: the update after {model.num_timesteps} timesteps came out as NaN "
             "and was not taken; lower policy_rate and critic_rate, or scale the rewards"

@@ -25,8 +25,11 @@ CRITIC = EnsembleCritic(
 def random_params(key: jax.Array) -> Ensemble:
     """Three that disagree, in a unit of their own."""
     params = CRITIC.init(key)
-    layers = jax.tree.map(lambda x: x + jax.random.normal(key, x.shape), params.layers)
-    return params._replace(layers=layers, slow=layers, scale=jnp.float32(7))
+    layers, slow = (
+        jax.tree.map(lambda x, own=own: x + jax.random.normal(own, x.shape), params.layers)
+        for own in jax.random.split(key)
+    )
+    return params._replace(layers=layers, slow=slow, scale=jnp.float32(7))
 
 
 def by_each(params: Ensemble, at: Support) -> np.ndarray:
@@ -64,10 +67,26 @@ def test_targets_lie_between_the_mean_and_the_least(pessimism: float) -> None:
         discount,
     )
     critic = replace(CRITIC, pessimism=jnp.float32(pessimism))
-    _, target, known = critic.step(
+    after, target, known = critic.step(
         params, following.observation, following, data, jnp.float32(1e-3), jnp.float32(0.01)
     )
-    each = by_each(params, following)
+    each = by_each(params._replace(layers=params.slow), following)
     value = (1 - pessimism) * each.mean(axis=0) + pessimism * each.min(axis=0)
     np.testing.assert_allclose(target, reward + discount * value.mean(axis=1), rtol=1e-4, atol=1e-3)
-    np.testing.assert_allclose(known, each.mean(axis=0)[:, 0], rtol=1e-4, atol=1e-3)
+    now = by_each(params, following).mean(axis=0)[:, 0]
+    np.testing.assert_allclose(known, now, rtol=1e-4, atol=1e-3)
+    for slow, before, new in zip(
+        *map(jax.tree.leaves, (after.slow, params.slow, after.layers)), strict=True
+    ):
+        np.testing.assert_allclose(slow, 0.99 * before + 0.01 * new, rtol=1e-4, atol=1e-6)
+
+
+def test_another_unit_changes_no_value() -> None:
+    params, at = random_params(jax.random.key(0)), some_actions(jax.random.key(1), 4)
+    after = CRITIC.rescale(params, jnp.float32(9), jnp.float32(0.99))
+    assert after.scale == pytest.approx(30)
+    for mine, its in (
+        (after, params),
+        (after._replace(layers=after.slow), params._replace(layers=params.slow)),
+    ):
+        np.testing.assert_allclose(CRITIC.values(mine, at), CRITIC.values(its, at), rtol=1e-4)

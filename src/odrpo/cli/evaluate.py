@@ -36,7 +36,8 @@ def evaluate_model(
         env: The environment; else the one it was trained in.
         episodes: How many.
         seed: The same seed gives the same episodes.
-        stochastic: Draw actions from the policy instead of taking the most probable one.
+        stochastic: Draw actions from the policy instead of taking the most probable one (of
+            continuous actions the median).
         max_steps: An episode that does not end by itself is left after so many steps.
         render: Show one more episode in a window.
         video: Write one more episode into this .gif file.

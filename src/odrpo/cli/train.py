@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-import numpy as np
 import tyro
 from rich.console import Console
 from rich.markup import escape
@@ -18,7 +17,7 @@ from odrpo.config import HINTS, Config
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, PresetName
-from odrpo.run_folder import draw_runs, holds_run, largest_gap, last_tenth
+from odrpo.run_folder import draw_runs, holds_run, last_tenth
 from odrpo.training import train
 
 DEFAULT_TIMESTEPS = 500_000
@@ -66,7 +65,7 @@ def train_policy(
         env: The environment.
         settings: Settings of the algorithm.
         metric: The trust region.
-        timesteps: How long; else the paper's budget for the environment, or 500 000.
+        timesteps: How long; else the budget of the environment's preset, or 500 000.
         seed: The first seed.
         seeds: How many seeds to train, from the first one on; on the device in one program.
         run_dir: Where to; else a new folder in runs/.
@@ -152,8 +151,8 @@ def _summary(
     name = type(first.config.metric).__name__
     table = Table(
         title=f"{first.env_id}, {name}: {first.num_timesteps:,} steps a seed",
-        caption=f"{seconds:.1f} s, {rate:,.0f} steps/s, compilation included; a certificate of "
-        "every update is in progress.csv",
+        caption=f"{seconds:.1f} s, {rate:,.0f} steps/s, compilation included; certificates "
+        "are in progress.csv",
         min_width=72,
     )
     for column in ("seed", "episodes", "last tenth", f"{episodes} greedy episodes", "largest gap"):
@@ -161,14 +160,12 @@ def _summary(
     for model, folder in zip(models, folders, strict=True):
         env = first.env if model.env is None else model.env
         returns = evaluate(model, env, episodes)
-        # Of a long run the files have not all updates, of one that goes on the records have not.
-        gaps = [largest_gap(folder), *(abs(row["gap"]) for row in model.records.updates)]
         table.add_row(
             str(model.seed),
             str(model.records.episode_count),
             f"{last_tenth(folder, model.records.episode_count):.2f}",
             f"{returns.mean():.2f} +- {returns.std():.2f}",
-            f"{np.nanmax(gaps):.1e}" if model.records.update_count else "-",
+            f"{model.records.largest_gap:.1e}" if model.records.update_count else "-",
         )
     return table
 

@@ -91,6 +91,12 @@ def add_seeds(record: Record, folder: Path) -> Record:
     """Write it together with the seeds that are recorded of the same already."""
     for known in read_records(folder):
         if (known.env, known.kind, known.metric) == (record.env, record.kind, record.metric):
+            config = json.loads(json.dumps(record.config))  # lists where there were tuples
+            if (known.config, known.timesteps) != (config, record.timesteps):
+                raise ValueError(
+                    f"{folder}: {record.env}-{record.kind}-{record.metric} is recorded with other "
+                    "settings; remove that record to begin anew"
+                )
             seeds = sorted([*known.seeds, *record.seeds], key=lambda seed: seed.seed)
             record = replace(record, seeds=seeds, wall_clock=known.wall_clock + record.wall_clock)
     write_record(record, folder)

@@ -47,8 +47,8 @@ def run_task(
         metric: "kl", "wasserstein" or "sinkhorn".
         seeds: Which ones.
         kind: "tuned", "model-free", "paper" or "default".
-        timesteps: The budget; None: the paper's.
-        episodes: A budget that counts episodes; None: the paper's, where it is one.
+        timesteps: The budget; None: that of the preset.
+        episodes: A budget that counts episodes; None: that of the preset, where it is one.
         evaluation_episodes: How many the final greedy policy plays.
         progress_bar: Whether to show one; None: on a terminal.
         folder: Where each seed keeps a run; one that was stopped goes on from there.
@@ -58,7 +58,7 @@ def run_task(
     if task is not None and timesteps is None:
         timesteps, episodes = task.timesteps, task.episodes
     if timesteps is None:
-        raise ValueError(f"timesteps: {env} has no budget of the paper's; say how many")
+        raise ValueError(f"timesteps: {env} has no preset with a budget; say how many")
     if kind == "model-free":
         if task is None or not task.model_free:
             raise ValueError(f"kind: there are no model-free settings for {env}")
@@ -109,7 +109,9 @@ def _train_in(
     file = run / "model.odrpo"
     begun = file.exists()
     if begun:
-        model = ODRPO.load(file)
+        asked, model = model, ODRPO.load(file)
+        if model.config.to_json() != asked.config.to_json() or model.target > timesteps:
+            raise ValueError(f"{run}: it holds a run with other settings; remove it to run anew")
         timesteps -= model.target
     train([model], timesteps, callback, progress_bar, run, unfinished=begun)
     return model
@@ -126,8 +128,6 @@ def _fared(
     within = [e for e in records.episodes[:episodes] if e.timesteps <= timesteps or episodes]
     threshold = task.threshold if task is not None else None
     optimum = task.optimum if task is not None else None
-    gaps = [abs(row["gap"]) / (1 + abs(row["gain"])) for row in records.updates]
-    uses = [row["distance"] / row["radius"] for row in records.updates]
     returns = evaluate(model, model.env, evaluated)
     return Seed(
         seed=model.seed,
@@ -138,8 +138,8 @@ def _fared(
         optimum_reached=(
             None if optimum is None else _or_none(records.reached(optimum - 0.01 * abs(optimum)))
         ),
-        largest_gap=max(gaps),
-        largest_use=max(uses),
+        largest_gap=model.records.largest_gap,
+        largest_use=model.records.largest_use,
         curve=thinned(within),
     )
 

@@ -72,7 +72,9 @@ class ODRPO:
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
         self.sizes = sizes_of(self.observation_space, self.action_space)
-        preferred, limit = settings_for(self.env_id, name, self.sizes, preset)
+        preferred, limit = settings_for(
+            self.env_id, name, self.sizes, preset, settings.get("critic")
+        )
         self.max_steps = limit if max_steps is None else whole("max_steps", max_steps, 1)
         self.config = Config.create(metric=chosen, **(preferred | settings))
         check_useful(settings, self.config)

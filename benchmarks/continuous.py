@@ -244,9 +244,9 @@ def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: li
         f"updates. SAC: {listed(SAC)}, else its defaults; 8 updates a call: "
         "train_freq and gradient_steps are 8. SB3: one thread of torch, or all where that is "
         "faster. "
-        f"On-policy: {ENVS} envs of Gymnasium, odrpo with {listed(ON_POLICY)} and else its defaults "
-        "for that, which are 256 timesteps an environment, 5 epochs of the policy over 1024 states, "
-        f"3 of the critic over two batches; PPO's batch and epochs: {listed(LIKE_PPO)}. PPO: its "
+        f"On-policy: {ENVS} envs of Gymnasium, odrpo with {listed(ON_POLICY)} and its defaults "
+        "for that, which are 256 timesteps an environment, 5 epochs of the policy over 1024 "
+        f"states, 3 of the critic over two batches; PPO's batch and epochs: {listed(LIKE_PPO)}. PPO: its "
         "defaults, which are 2048 timesteps an environment, minibatches of 64, 10 epochs. All "
         "have layers of 64."
     )

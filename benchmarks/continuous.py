@@ -246,9 +246,9 @@ def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: li
         "faster. "
         f"On-policy: {ENVS} envs of Gymnasium, odrpo with {listed(ON_POLICY)} and its defaults "
         "for that, which are 256 timesteps an environment, 5 epochs of the policy over 1024 "
-        f"states, 3 of the critic over two batches; PPO's batch and epochs: {listed(LIKE_PPO)}. PPO: its "
-        "defaults, which are 2048 timesteps an environment, minibatches of 64, 10 epochs. All "
-        "have layers of 64."
+        "states, 3 of the critic over two batches; PPO's batch and epochs: "
+        f"{listed(LIKE_PPO)}. PPO: its defaults, which are 2048 timesteps an environment, "
+        "minibatches of 64, 10 epochs. All have layers of 64."
     )
     timed = (
         f"{OFF_POLICY['candidates']} candidates at {OFF_POLICY['projection_states']} states, "

@@ -92,7 +92,8 @@ def test_the_summary_after_a_resume_is_of_the_whole_run(
     assert len(returns) > 40
     row = next(line for line in shown.splitlines() if f" {len(returns)} " in line)
     assert f" {np.mean(returns[-(len(returns) // 10) :]):.2f} " in row
-    assert f" {np.abs(column(tmp_path, 'gap')).max():.1e} " in row
+    gap, gain = (np.abs(column(tmp_path, name)) for name in ("gap", "gain"))
+    assert f" {(gap / (1 + gain)).max():.1e} " in row
 
 
 def test_a_run_without_an_episode_comes_to_its_summary(

@@ -230,6 +230,13 @@ def test_pendulum_is_learned_within_15000_steps(seed: int) -> None:
     assert odrpo.evaluate(model, "Pendulum-v1", 20, seed=100).mean() > -250
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_engine_of_a_mountain_car_is_held_until_it_is_up(seed: int) -> None:
+    model = odrpo.ODRPO("MountainCarContinuous-v0", seed=seed, horizon=20_000).learn(20_000)
+    assert odrpo.evaluate(model, "MountainCarContinuous-v0", 20, seed=100).mean() > 85
+
+
 def _assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
     assert one.num_timesteps == other.num_timesteps
     for a, b in zip(jax.tree.leaves(one.learner), jax.tree.leaves(other.learner), strict=True):

@@ -288,6 +288,10 @@ TASKS: dict[str, Task] = {
     )
 }
 
+# Its engine must push for many steps in one direction before anything is to be seen.
+BEYOND_DEFAULTS: dict[str, Settings] = {"MountainCarContinuous-v0": {"octaves": 8}}
+"""What tasks that are none of the paper's need."""
+
 
 def settings_for(
     env: str | None,
@@ -318,7 +322,8 @@ def settings_for(
     if sizes.actions is None and critic == "network":
         return of_metric(ON_POLICY, metric), None
     if task is None or preset == "default":
-        return of_metric(_defaults(sizes), metric), None
+        own = BEYOND_DEFAULTS.get(env or "", {}) if preset == "tuned" else {}
+        return of_metric(_defaults(sizes), metric) | own, None
     return of_metric(task.tuned, metric), task.max_steps
 
 

@@ -151,8 +151,8 @@ def _summary(
     name = type(first.config.metric).__name__
     table = Table(
         title=f"{first.env_id}, {name}: {first.num_timesteps:,} steps a seed",
-        caption=f"{seconds:.1f} s, {rate:,.0f} steps/s, compilation included; certificates "
-        "are in progress.csv",
+        caption=f"{seconds:.1f} s, {rate:,.0f} steps/s, compilation included; gaps are "
+        "relative to 1 + the gain; certificates are in progress.csv",
         min_width=72,
     )
     for column in ("seed", "episodes", "last tenth", f"{episodes} greedy episodes", "largest gap"):

@@ -45,6 +45,14 @@ CONTINUOUS = {
     "Walker2d-v5": ("kl",),
     "Ant-v5": ("kl",),
 }
+ELSEWHERE = {
+    "Pendulum-v1": ("default", 15_000),
+    "MountainCarContinuous-v0": ("tuned", 20_000),
+    "Swimmer-v5": ("default", 100_000),
+    "Pusher-v5": ("default", 100_000),
+    "BipedalWalker-v3": ("default", 200_000),
+}
+"""Continuous actions beyond the paper: kind and timesteps; one metric."""
 FIRST_SEEDS = {"Hopper-v5": 30, "LunarLanderContinuous-v3": 30}
 """Of continuous actions, where it is not 20: those before were looked at in choosing settings."""
 RUNS = Path(__file__).parent.parent / "runs" / "learning"
@@ -71,7 +79,7 @@ def main(options: Options) -> None:
     for env, kind, metric in jobs():
         if options.table or options.only not in f"{env}-{kind}-{metric}":
             continue
-        if env in CONTINUOUS:
+        if env in CONTINUOUS or env in ELSEWHERE:
             for seed in seeds_of(options, FIRST_SEEDS.get(env, 20), 3):
                 run_alone(env, kind, metric, seed, options.folder)
         else:
@@ -107,7 +115,8 @@ def run_alone(env: str, kind: str, metric: str, seed: int, folder: Path) -> None
     """One seed, unless it is in the record; others may be running meanwhile."""
     if has_seed(folder, env, kind, metric, seed):
         return
-    record, _ = run_task(env, metric, [seed], kind, evaluation_episodes=30, folder=RUNS)
+    _, timesteps = ELSEWHERE.get(env, (kind, None))
+    record, _ = run_task(env, metric, [seed], kind, timesteps, evaluation_episodes=30, folder=RUNS)
     record = add_seeds(record, folder)
     print(f"{env}-{kind}-{metric}: {summary(record)}", flush=True)
 
@@ -155,7 +164,8 @@ def jobs() -> list[tuple[str, str, str]]:
         kinds = ["tuned", *(["longer"] if env in LONGER else [])]
         kinds += [*(["model-free"] if task.model_free else []), "paper"]
         every += [(env, kind, metric) for kind in kinds for metric in METRICS]
-    return every + [(env, "default", metric) for env in WITHOUT_PRESET for metric in METRICS]
+    every += [(env, "default", metric) for env in WITHOUT_PRESET for metric in METRICS]
+    return every + [(env, kind, METRICS[0]) for env, (kind, _) in ELSEWHERE.items()]
 
 
 def summary(record: Record) -> str:
@@ -180,7 +190,7 @@ def table(records: list[Record]) -> str:
         "since those between were seen in tuning. Made by `make results` from `results/learning/`.",
         "",
     ]
-    for env in [*TASKS, *WITHOUT_PRESET]:
+    for env in [*TASKS, *WITHOUT_PRESET, *ELSEWHERE]:
         own = [record for record in records if record.env == env]
         own.sort(key=lambda record: (KINDS.index(record.kind), record.metric))
         if own:

@@ -149,6 +149,16 @@ def test_another_number_of_environments_is_for_a_file_without_transitions(tmp_pa
         odrpo.ODRPO.load(path, env=three)
 
 
+def test_what_is_asked_for_after_a_warm_up_is_done(tmp_path: Path) -> None:
+    model = aim().learn(1)
+    assert model.num_timesteps == 128
+    assert model.learn(40).num_timesteps == 192
+    model.save(tmp_path / "model.odrpo")
+    model = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim).learn(40)
+    assert model.num_timesteps == 320
+    assert model.learn(32).num_timesteps == 352
+
+
 def test_fewer_transitions_may_be_kept_than_it_takes_to_warm_up() -> None:
     model = aim(replay_size=50).learn(1)
     assert model.num_timesteps == 128

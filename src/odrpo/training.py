@@ -54,7 +54,10 @@ def train(
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
         # Counted from what was asked for, not from where the last update ended: two calls make one.
-        begun = model.target if unfinished else min(model.target, model.num_timesteps)
+        # But a warm-up may have gone far beyond, which no later call should have to make up for.
+        beyond = model.num_timesteps - model.target
+        ended = 0 <= beyond < model.config.num_envs * model.config.num_steps
+        begun = model.target if unfinished or ended else model.num_timesteps
         model.target = begun + total_timesteps
     hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
     for own in hooks:

@@ -39,6 +39,7 @@ LAYERS = [
     "problem_files",
     "figures",
     "cli",
+    "__main__",
 ]
 
 

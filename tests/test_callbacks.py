@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,14 +176,35 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path) -> None:
         cliff(seed=1).learn(64, run_dir=tmp_path)
 
 
-def test_the_progress_bar_shows_steps_and_return(capfd: pytest.CaptureFixture) -> None:
+@pytest.mark.parametrize(
+    ("terminal", "steps"), [(True, "1024/1024"), (False, "1,024 of 1,024 steps")]
+)
+def test_progress_shows_steps_and_return(
+    terminal: bool, steps: str, capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     cliff().learn(1024, progress_bar=True)
-    shown = capfd.readouterr().err
+    shown = " ".join(capfd.readouterr().err.split())
     assert "CliffWalking-v1" in shown
-    assert "1024/1024" in shown
+    assert steps in shown
+    assert "return -" in shown
     assert "steps/s" in shown
     cliff().learn(64, progress_bar=False)
     assert capfd.readouterr().err == ""
+
+
+def test_without_a_terminal_a_line_comes_now_and_then(
+    capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("odrpo.progress.LINE_SECONDS", 0.0)
+    cliff().learn(256, progress_bar=True)
+    lines = capfd.readouterr().err.splitlines()
+    assert [line.split(":")[1].split(" of ")[0] for line in lines[:4]] == [
+        " 64",
+        " 128",
+        " 192",
+        " 256",
+    ]
 
 
 def test_a_run_folder_is_a_callback(tmp_path: Path) -> None:

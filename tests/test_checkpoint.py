@@ -81,6 +81,11 @@ def test_folders_are_made_and_an_old_file_gives_way(tmp_path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_file_is_as_open_to_others_as_any(saved: Path) -> None:
+    (saved.parent / "other").touch()
+    assert saved.stat().st_mode == (saved.parent / "other").stat().st_mode
+
+
 def test_who_reads_during_a_write_sees_the_old_file(saved: Path) -> None:
     before = saved.read_bytes()
     with saved.open("rb") as reader:

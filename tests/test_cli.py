@@ -209,8 +209,9 @@ def test_the_installed_command_helps() -> None:
     assert "--radius" in text.stdout
     assert "Draw dual.png and policies.png" in text.stdout
     assert "None" not in text.stdout
-    text = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
-    assert text.stdout.strip() == f"odrpo {odrpo.__version__}"
+    for way in ([command], [sys.executable, "-m", "odrpo"]):
+        text = subprocess.run([*way, "--version"], capture_output=True, text=True, check=True)
+        assert text.stdout.strip() == f"odrpo {odrpo.__version__}"
 
 
 def test_a_negative_number_of_states_is_refused(monkeypatch, capsys) -> None:

@@ -88,6 +88,8 @@ def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["train", "CartPole-v1", "--episodes", "0"], "episodes: 0; use a whole number > 0"),
         (["train", "CartPole-v1", "--timesteps", "-1"], "timesteps: -1; use a whole number >= 0"),
         (["train", "CartPole-v1", "--seed", "-1"], "seed: -1; use a whole number >= 0"),
+        (["train", "CartPole-v1", "--gamma", "0.9"], "--gamma: there is no such option; did you"),
+        (["train", "CartPole-v1", "--batch-size=4"], "--batch-size=4: there is no such option"),
         (["resume", "empty"], "no model.odrpo in it"),
         (["resume", "nowhere"], "nowhere: there is no such folder"),
         (["resume", "empty", "--episodes", "0"], "episodes: 0; use a whole number > 0"),

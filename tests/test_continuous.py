@@ -141,7 +141,8 @@ def test_another_number_of_environments_is_for_a_file_without_transitions(tmp_pa
     path, three = tmp_path / "model.odrpo", gymnasium.vector.SyncVectorEnv([probes.Aim] * 3)
     model = aim().learn(128)
     model.save(path)
-    loaded = odrpo.ODRPO.load(path, env=three).learn(128)
+    with pytest.warns(UserWarning, match="has no transitions"):
+        loaded = odrpo.ODRPO.load(path, env=three).learn(128)
     assert loaded.replay is not None
     assert len(loaded.replay) >= 128
     model.save(path, replay=True)
@@ -154,7 +155,9 @@ def test_what_is_asked_for_after_a_warm_up_is_done(tmp_path: Path) -> None:
     assert model.num_timesteps == 128
     assert model.learn(40).num_timesteps == 192
     model.save(tmp_path / "model.odrpo")
-    model = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim).learn(40)
+    model = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim)
+    with pytest.warns(UserWarning, match=r"128 timesteps of warm-up; save\(path, replay=True\)"):
+        model.learn(40)
     assert model.num_timesteps == 320
     assert model.learn(32).num_timesteps == 352
 
@@ -205,6 +208,7 @@ def test_the_discrete_agents_can_learn_from_replay() -> None:
     ("arguments", "message"),
     [
         ({"policy": "network"}, 'policy: "network" is for Discrete actions'),
+        ({"policy": "table"}, 'policy: "table" is for Discrete actions'),
         ({"smoothing": 0.1}, "smoothing: it does nothing with policy='generative'"),
         ({"critic_window": 3}, "critic_window: it does nothing with critic='replay'"),
         ({"returns": "lambda"}, "returns: 'lambda'; critic=\"replay\" learns from single steps"),

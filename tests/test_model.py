@@ -113,6 +113,11 @@ def test_several_seeds_train_in_one_program() -> None:
     np.testing.assert_allclose(alone.probabilities(np.ones(4)), policies[1], atol=0.05)
 
 
+def test_a_model_says_what_it_is() -> None:
+    said = "ODRPO(CliffWalking-v1, KL, seed 3, 64 timesteps)"
+    assert repr(odrpo.ODRPO("CliffWalking-v1", seed=3, num_envs=4, num_steps=16).learn(64)) == said
+
+
 def test_predict_has_the_shape_of_stable_baselines() -> None:
     model = small()
     action, state = model.predict(np.zeros(4), deterministic=True)
@@ -154,7 +159,7 @@ def test_draws_follow_the_policy() -> None:
         ({"advantages": "gae"}, "advantages: 'gae'; use one of \"critic\""),
         ({"policy": "table", "critic": "table"}, 'policy: "table" needs Discrete observations'),
         ({"critic": "table"}, 'critic: "table"; policy="network" goes with "network" or "replay"'),
-        ({"policy": "table"}, 'critic: "network"; policy="table" goes with'),
+        ({"policy": "table"}, 'policy: "table" needs Discrete observations'),
         ({"preset": "best"}, "preset: 'best'; use \"tuned\""),
         ({"metric": "tv"}, "metric: 'tv' is not known"),
         (
@@ -183,7 +188,7 @@ def test_draws_follow_the_policy() -> None:
         ({"buffer_size": 5}, "did you mean replay_size"),
         ({"learning_starts": 5}, "did you mean warm_up"),
         ({"tau": 0.5}, "did you mean polyak"),
-        ({"verbose": 1}, r"verbose: there is no such setting; use learn\(progress_bar="),
+        ({"verbose": 1}, r"verbose: there is no such setting; learn\(progress_bar="),
     ],
 )
 def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:

@@ -23,7 +23,11 @@ def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
+            # As open to others as any file of this user: safetensors would keep it to itself.
+            partial.touch()
+            mode = partial.stat().st_mode
             save_file(arrays, partial, metadata=metadata)
+            partial.chmod(mode)
             with partial.open("rb") as file:
                 os.fsync(file.fileno())
             partial.replace(path)

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_type_hints
 import jax
 import numpy as np
 
-from odrpo.config_checks import OF_STABLE_BASELINES, check_together, checked
+from odrpo.config_checks import OF_STABLE_BASELINES, check_policy, check_together, checked
 from odrpo.trust_region import KL, METRICS, Metric
 from odrpo.trust_region.checks import check_shapes, check_values
 
@@ -267,14 +267,7 @@ class Config:
     ) -> None:
         """Refuse a policy, a critic or a cost that is not made for what is seen and done."""
         self._check_metric(actions or self.candidates, dimensions)
-        if (self.policy == "generative") != (dimensions is not None):
-            needed = "Box" if self.policy == "generative" else "Discrete"
-            raise ValueError(f'policy: "{self.policy}" is for {needed} actions; leave it out')
-        if self.policy == "table" and states is None:
-            raise ValueError(
-                'policy: "table" needs Discrete observations; use policy="network" and '
-                'critic="network"'
-            )
+        check_policy(self.policy, states, dimensions)
         if self.critic == "model" and not has_room_for_model(states or 0, actions or 0):
             raise ValueError(
                 f'critic: "model" would count {states} x {actions} x {states} transitions; use '

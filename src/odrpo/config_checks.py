@@ -107,8 +107,8 @@ OF_STABLE_BASELINES = {
     "tau": "did you mean polyak?",
     "train_freq": "did you mean num_steps?",
     "gradient_steps": "did you mean updates_per_step?",
-    "verbose": "use learn(progress_bar=...)",
-    "tensorboard_log": "use learn(run_dir=...)",
+    "verbose": "learn(progress_bar=...) tells how far it is",
+    "tensorboard_log": "learn(run_dir=...) and --run-dir write them",
 }
 """What to use here for settings by the names that they have there."""
 
@@ -146,6 +146,17 @@ def check_together(config: "Config") -> None:
 
 
 REPLAY_TAKES = {"returns": "n_step", "complete_episodes": False, "visitation": "undiscounted"}
+
+
+def check_policy(policy: str, states: int | None, dimensions: int | None) -> None:
+    """Refuse one that is not made for what is seen and done."""
+    if (policy == "generative") != (dimensions is not None):
+        needed = "Box" if policy == "generative" else "Discrete"
+        raise ValueError(f'policy: "{policy}" is for {needed} actions; leave it out')
+    if policy == "table" and states is None:
+        raise ValueError(
+            'policy: "table" needs Discrete observations; use policy="network" and critic="network"'
+        )
 
 
 def check_useful(settings: dict[str, Any], config: "Config") -> None:

@@ -15,7 +15,7 @@ from odrpo.algorithm import compiled_act
 from odrpo.arguments import finite, seed_of, whole
 from odrpo.callbacks import Callbacks
 from odrpo.config import Config, check_names
-from odrpo.config_checks import check_useful
+from odrpo.config_checks import check_policy, check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
 from odrpo.learner import Learner, Sizes, best, probabilities
@@ -72,6 +72,8 @@ class ODRPO:
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
         self.sizes = sizes_of(self.observation_space, self.action_space)
+        if settings.get("policy") == "table":  # before a critic is blamed that does not go with it
+            check_policy("table", self.sizes.states, self.sizes.dimensions)
         preferred, limit = settings_for(
             self.env_id, name, self.sizes, preset, settings.get("critic")
         )
@@ -88,6 +90,11 @@ class ODRPO:
         key = jax.random.key(self.seed)
         self.state = compiled_init(self.config, self.sizes, device_env, key)
 
+    def __repr__(self) -> str:
+        """What it learns, by what, and how far it is."""
+        env, metric = self.env_id or "its own env", type(self.config.metric).__name__
+        return f"ODRPO({env}, {metric}, seed {self.seed}, {self.num_timesteps:,} timesteps)"
+
     def learn(
         self,
         total_timesteps: int,
@@ -100,7 +107,8 @@ class ODRPO:
         Args:
             total_timesteps: How many; the last update may go a little beyond.
             callback: A function of (model, row), an odrpo.callbacks.Callback, or a list of them.
-            progress_bar: Whether to show one; None: on a terminal.
+            progress_bar: Whether to tell how far it is, by a bar on a terminal and by a line every
+                half minute elsewhere; None: on a terminal.
             run_dir: A folder for progress.csv, episodes.csv, TensorBoard events, model.odrpo and
                 curve.png; None: nothing is written.
         """

@@ -1,4 +1,4 @@
-"""A bar on the terminal while training: return, steps a second, time left."""
+"""How far training is: a bar on a terminal, elsewhere a line now and then."""
 
 import sys
 import time
@@ -9,6 +9,8 @@ import numpy as np
 from rich import progress
 from rich.console import Console
 
+LINE_SECONDS = 30.0
+
 
 class Progress:
     """Shows how far the models are; without a terminal nothing, unless asked for."""
@@ -16,14 +18,17 @@ class Progress:
     def __init__(self, models: Sequence[Any], wanted: bool | None) -> None:
         """`wanted` None: where standard error is a terminal."""
         self.models = models
-        self.wanted = sys.stderr.isatty() if wanted is None else wanted
-        self.shown = 0.0
+        self.terminal = sys.stderr.isatty()
+        self.wanted = self.terminal if wanted is None else wanted
+        self.interval = 0.1 if self.terminal else LINE_SECONDS
 
     def __enter__(self) -> "Progress":
         """Put the bar on the terminal."""
-        if self.wanted:
-            self.start = self._done()
-            self.began = time.perf_counter()
+        self.start = self._done()
+        self.name = self.models[0].env_id or "training"
+        self.total = sum(model.target for model in self.models)
+        self.began = self.shown = time.perf_counter()
+        if self.wanted and self.terminal:
             self.bar = progress.Progress(
                 progress.TextColumn("{task.description}"),
                 progress.BarColumn(),
@@ -34,18 +39,16 @@ class Progress:
                 progress.TimeRemainingColumn(),
                 console=Console(stderr=True),
             )
-            total = sum(model.target for model in self.models)
-            name = self.models[0].env_id or "training"
             self.task = self.bar.add_task(
-                name, total=total, completed=self.start, reward="-", rate="-"
+                self.name, total=self.total, completed=self.start, reward="-", rate="-"
             )
             self.bar.start()
         return self
 
     def show(self) -> None:
-        """Bring it up to date, at most ten times a second."""
+        """Bring it up to date, but not at every update."""
         now = time.perf_counter()
-        if self.wanted and now - self.shown > 0.1:
+        if self.wanted and now - self.shown > self.interval:
             self.shown = now
             self._refresh()
 
@@ -53,7 +56,8 @@ class Progress:
         """Leave it at where things stand."""
         if self.wanted:
             self._refresh()
-            self.bar.stop()
+            if self.terminal:
+                self.bar.stop()
 
     def _done(self) -> int:
         return sum(model.num_timesteps for model in self.models)
@@ -64,4 +68,8 @@ class Progress:
         reward = f"{np.mean(returns):.1f}" if returns else "-"
         seconds = time.perf_counter() - self.began
         rate = f"{(self._done() - self.start) / max(seconds, 1e-9):,.0f}"
-        self.bar.update(self.task, completed=self._done(), reward=reward, rate=rate)
+        if self.terminal:
+            self.bar.update(self.task, completed=self._done(), reward=reward, rate=rate)
+        else:
+            said = f"{self._done():,} of {self.total:,} steps, return {reward}, {rate} steps/s"
+            print(f"{self.name}: {said}", file=sys.stderr, flush=True)

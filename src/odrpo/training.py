@@ -4,6 +4,7 @@ import contextlib
 import copy
 import functools
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +54,12 @@ def train(
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
+        if model.from_file and model.replay is not None and not model.replay.added:
+            warnings.warn(
+                f"the file of this model has no transitions, so that it begins with "
+                f"{model.config.warm_up} timesteps of warm-up; save(path, replay=True) keeps them",
+                stacklevel=3,
+            )
         # Counted from what was asked for, not from where the last update ended: two calls make one.
         # But a warm-up may have gone far beyond, which no later call should have to make up for.
         beyond = model.num_timesteps - model.target

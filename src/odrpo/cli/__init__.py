@@ -11,6 +11,7 @@ from odrpo.cli.evaluate import evaluate_model
 from odrpo.cli.options import registry
 from odrpo.cli.solve import solve_file
 from odrpo.cli.train import resume_run, train_policy
+from odrpo.config_checks import OF_STABLE_BASELINES
 
 app = tyro.extras.SubcommandApp()
 app.command(name="train")(train_policy)
@@ -25,6 +26,7 @@ def main() -> None:
         print(f"odrpo {version('odrpo')}")
         return
     try:
+        _check_names(sys.argv[1:])
         app.cli(
             prog="odrpo",
             description="Exact trust-region policy optimisation.",
@@ -37,3 +39,11 @@ def main() -> None:
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
         Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)
         sys.exit(2)
+
+
+def _check_names(words: list[str]) -> None:
+    """Settings by the names of Stable-Baselines3 get the hint that they get in Python."""
+    for word in words:
+        name = word.removeprefix("--").partition("=")[0].replace("-", "_")
+        if word.startswith("--") and name in OF_STABLE_BASELINES:
+            raise ValueError(f"{word}: there is no such option; {OF_STABLE_BASELINES[name]}")

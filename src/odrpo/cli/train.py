@@ -102,7 +102,8 @@ def resume_run(
 
     Args:
         folder: The folder that `odrpo train` left.
-        timesteps: How many more than the run was to have; else it goes on to its end.
+        timesteps: How many more than the run was to have, be it finished or not; else it goes on to
+            its end.
         episodes: How many to evaluate the final policy on.
     """
     whole("episodes", episodes, 1)
@@ -126,19 +127,27 @@ def _train(
     models: list[ODRPO], timesteps: int, folder: Path, episodes: int, unfinished: bool = False
 ) -> None:
     console = Console()
+    config = models[0].config
+    if config.critic == "replay" and 0 < timesteps < config.warm_up and not unfinished:
+        console.print(f"it takes {config.warm_up:,} steps (--warm-up) before learning begins")
     before = sum(model.num_timesteps for model in models)
     began = time.perf_counter()
     with StopRequest() as stop:
-        train(models, timesteps, run_dir=folder, unfinished=unfinished, stop=stop)
+        train(models, timesteps, None, True, folder, unfinished, stop)
     if stop():
         left = any(model.num_timesteps < model.target for model in models)
         how = "` goes on" if left else " --timesteps NUMBER` trains for longer"
-        console.print(f"stopped; `odrpo resume {escape(str(folder))}{how}")
+        steps = f"{models[0].num_timesteps:,} of {models[0].target:,} steps"
+        console.print(f"stopped at {steps}; `odrpo resume {escape(str(folder))}{how}")
         raise SystemExit(stop.exit_code)
     folders = [folder / f"seed_{model.seed}" for model in models] if len(models) > 1 else [folder]
     if len(models) > 1:
         draw_runs(folders, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
     seconds = time.perf_counter() - began
+    if sum(model.num_timesteps for model in models) == before:
+        had = f"{models[0].num_timesteps:,} steps were made before, {models[0].target:,} asked for"
+        console.print(f"nothing was left to do: {had}")
+    console.print(f"playing {episodes} episodes with the greedy policy of each seed ...")
     rate = (sum(model.num_timesteps for model in models) - before) / seconds
     console.print(_summary(models, folders, episodes, seconds, rate))
     console.print(f"wrote {escape(str(folder))}")

@@ -126,16 +126,22 @@ class EnsembleCritic:
 
     def _outputs(self, layers: Layers, seen: Array, actions: Array | None) -> Array:
         """(E, S, N) in units of the scale."""
+        # One by one: a batch of matrix products takes longer than as many of them.
+        members = (jax.tree.map(lambda x, k=k: x[k], layers) for k in range(self.members))
+        return jnp.stack([self._output(member, seen, actions) for member in members])
+
+    def _output(self, layers: Layers, seen: Array, actions: Array | None) -> Array:
+        """Of one member, (S, N)."""
         (first, bias), *rest = layers
-        x = seen[None] @ first[:, : self.features] + bias
+        x = seen @ first[: self.features] + bias
         if actions is not None:
             # What a state adds to the first layer is the same for all its actions.
             states, count, _ = actions.shape
-            own = actions.reshape(1, states * count, -1) @ first[:, self.features :]
-            x = jnp.repeat(x, count, axis=1) + own
+            own = actions.reshape(states * count, -1) @ first[self.features :]
+            x = jnp.repeat(x, count, axis=0) + own
         for weights, bias in rest:
             if self.layer_norm:
                 x = x - jnp.mean(x, axis=-1, keepdims=True)
                 x = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
             x = jax.nn.relu(x) @ weights + bias
-        return x.reshape(self.members, len(seen), -1)
+        return x.reshape(len(seen), -1)

@@ -28,9 +28,9 @@ class HostWalkers:
         """Begin anew everywhere."""
         self.raw, infos = self.env.reset(seed=seed)
         count = self.env.num_envs
+        self.time = np.zeros(count, np.int32)
         self.observation = self._encode(self.raw)
         self.mask = self._mask(infos, np.zeros(count, bool))
-        self.time = np.zeros(count, np.int32)
         self.episode_return = np.zeros(count, np.float32)
         # With next-step autoreset the step after the end only begins the next episode.
         self.idle = np.zeros(count, bool)
@@ -72,7 +72,11 @@ class HostWalkers:
         truncated = np.asarray(truncated, bool) & ~terminated & valid
         done = terminated | truncated
         if not np.isfinite(reward[valid]).all():
-            raise ValueError(f"env: it paid a reward of {reward[~np.isfinite(reward)][0]}")
+            which = np.flatnonzero(valid & ~np.isfinite(reward))[0]
+            raise ValueError(
+                f"env: it paid a reward of {reward[which]} {self._where(which)}; mend it, or take "
+                "such steps out with a wrapper"
+            )
         # With same-step autoreset the mask is that of the next episode already.
         over = done & (self.mode != AutoresetMode.SAME_STEP)
         following, mask = self._encode(raw), self._mask(infos, over)
@@ -101,11 +105,22 @@ class HostWalkers:
         self.idle = done if self.mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         return row
 
-    def _encode(self, observation: Any) -> np.ndarray:
+    def _encode(self, observation: Any, only: int | None = None) -> np.ndarray:
+        """Of all environments, or of `only` one."""
         seen = np.array(encode(self.env.single_observation_space, observation))
         if not np.isfinite(seen).all():
-            raise ValueError("env: it gave an observation that is not finite")
+            bad = np.flatnonzero(~np.isfinite(seen.reshape(len(seen), -1)).all(axis=1))
+            which = bad[0] if only is None else only
+            raise ValueError(
+                f"env: it gave an observation that is not finite {self._where(which)}; mend it, or "
+                "end the episode before"
+            )
         return seen
+
+    def _where(self, which: int) -> str:
+        """In which of them and when, for errors."""
+        one = f" of environment {which}" if self.env.num_envs > 1 else ""
+        return f"around step {self.time[which] + 1} of an episode{one}"
 
     def _mask(
         self,
@@ -150,8 +165,8 @@ class HostWalkers:
         if self.mode != AutoresetMode.SAME_STEP or not done.any():
             return following
         last = following.copy()
-        for k in np.flatnonzero(done):
-            last[k] = self._encode(_as_batch_of_one(infos["final_obs"][k]))[0]
+        for k in np.flatnonzero(done).tolist():
+            last[k] = self._encode(_as_batch_of_one(infos["final_obs"][k]), k)[0]
         return last
 
     def _true_next_mask(

@@ -40,6 +40,17 @@ def apply_layers(
     return _affine(features, *layers[-1])
 
 
+def first_layer(layer: tuple[Array, Array], states: Array, actions: Array) -> Array:
+    """Of every state with each of its actions, (S, F) and (S, N, D) to (S N, out).
+
+    What a state adds is the same for all its actions, and is computed once.
+    """
+    weights, bias = layer
+    features, count = states.shape[1], actions.shape[1]
+    own = actions.reshape(-1, actions.shape[2]) @ weights[features:]
+    return jnp.repeat(_affine(states, weights[:features], bias), count, axis=0) + own
+
+
 def _affine(features: Array, weights: Array, bias: Array) -> Array:
     return features @ weights + jnp.expand_dims(bias, tuple(range(features.ndim - 1)))
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array
-from odrpo.networks import Layers, adam, descend, init_layers
+from odrpo.networks import Layers, adam, apply_layers, descend, first_layer, init_layers
 from odrpo.policies import Support
 
 
@@ -27,7 +27,7 @@ class Ensemble(NamedTuple):
     """E networks, their slow copies, and what else goes from step to step."""
 
     layers: Layers
-    """(E, in, out) and (E, 1, out) each."""
+    """(E, in, out) and (E, out) each."""
     slow: Layers
     optimiser: Any
     scale: Array
@@ -57,10 +57,7 @@ class EnsembleCritic:
         """Values near zero."""
         sizes = (self.features + (self.dimensions or 0), *self.hidden, self.actions or 1)
         keys = jax.random.split(key, self.members)
-        layers = [
-            (weights, bias[:, None])
-            for weights, bias in jax.vmap(lambda key: init_layers(key, sizes, 0.01))(keys)
-        ]
+        layers = jax.vmap(lambda key: init_layers(key, sizes, 0.01))(keys)
         return Ensemble(layers, layers, adam.init(layers), jnp.ones(()))
 
     def values(self, params: Ensemble, at: Support) -> Array:
@@ -132,16 +129,11 @@ class EnsembleCritic:
 
     def _output(self, layers: Layers, seen: Array, actions: Array | None) -> Array:
         """Of one member, (S, N)."""
-        (first, bias), *rest = layers
-        x = seen @ first[: self.features] + bias
-        if actions is not None:
-            # What a state adds to the first layer is the same for all its actions.
-            states, count, _ = actions.shape
-            own = actions.reshape(states * count, -1) @ first[self.features :]
-            x = jnp.repeat(x, count, axis=0) + own
-        for weights, bias in rest:
+        first, *rest = layers
+        x = apply_layers([first], seen) if actions is None else first_layer(first, seen, actions)
+        for layer in rest:
             if self.layer_norm:
                 x = x - jnp.mean(x, axis=-1, keepdims=True)
                 x = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
-            x = jax.nn.relu(x) @ weights + bias
+            x = apply_layers([layer], jax.nn.relu(x))
         return x.reshape(len(seen), -1)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from odrpo.critics.critic import Samples
 from odrpo.envs.env import Array
-from odrpo.networks import Layers, adam, apply_layers, fit, init_layers
+from odrpo.networks import Layers, adam, apply_layers, first_layer, fit, init_layers
 from odrpo.policies import Support
 
 
@@ -123,9 +123,9 @@ class NetworkCritic:
         if at.actions is None:
             better = apply_layers(layers[1], at.observation)
         else:
-            state = jnp.broadcast_to(at.observation[:, None], (*at.policy.shape, self.features))
-            pairs = jnp.concatenate([state, at.actions], axis=2)
-            better = apply_layers(layers[1], pairs)[:, :, 0]
+            first, *rest = layers[1]
+            hidden = jnp.tanh(first_layer(first, at.observation, at.actions))
+            better = apply_layers(rest, hidden).reshape(at.policy.shape)
         return value + better - jnp.sum(at.policy * better, axis=1, keepdims=True)
 
     def _rescale(self, params: Network, reward: Array, valid: Array, discount: Array) -> Network:

@@ -7,7 +7,7 @@ PEERS := .peers
 PEER_PIP := -m pip install -qq --disable-pip-version-check
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint results bench peers setup clean help
+.PHONY: run test test-all lint results choices bench peers setup clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -28,6 +28,9 @@ lint: setup  ## Check style and types
 
 results: setup  ## Learning results of every task, into results/ (an hour; continuous actions, a night; goes on)
 	$(BIN)/python benchmarks/learning.py
+
+choices: setup  ## What metric, radius, K, noise and returns do on HalfCheetah, into results/ (two hours; goes on)
+	$(BIN)/python benchmarks/choices.py
 
 bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py

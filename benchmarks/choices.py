@@ -1,4 +1,4 @@
-"""What metric, radius, K and noise do: each changed alone, on a short run of one task.
+"""What metric, radius, K, noise and returns do: each changed alone, on a short run of one task.
 
 Into results/choices; every seed is recorded when it is done, and what has a record is not run
 again. The seeds are none of those that results are reported on.
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import tyro
 
+import odrpo
 from odrpo.experiments import Record, add_seeds, has_seed, read_records, run_task
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -22,11 +23,18 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "K-4": ("kl", {"candidates": 4}),
     "K-64": ("kl", {"candidates": 64}),
     "candidate-noise-0": ("kl", {"candidate_noise": 0.0}),
+    "candidate-noise-0.1": ("kl", {"candidate_noise": 0.1}),
     "candidate-noise-0.3": ("kl", {"candidate_noise": 0.3}),
-    "radius-0.1-of-actions": ("wasserstein", {"radius": 0.1}),
+    "n-step-1": ("kl", {"n_step": 1}),
+    "n-step-3": ("kl", {"n_step": 3}),
+    "pessimism-0": ("kl", {"pessimism": 0.0}),
+    "pessimism-1": ("kl", {"pessimism": 1.0}),
+    "octaves-8": ("kl", {"octaves": 8}),
+    "updates-2": ("kl", {"updates_per_step": 2.0}),
+    "wasserstein": ("wasserstein", {}),
     "radius-0.03-of-actions": ("wasserstein", {"radius": 0.03}),
     "radius-0.3-of-actions": ("wasserstein", {"radius": 0.3}),
-    "entropy": ("sinkhorn", {"radius": 0.1}),
+    "sinkhorn": ("sinkhorn", {}),
 }
 
 
@@ -39,7 +47,7 @@ class Options:
     timesteps: int = 20_000
     """Of each seed; what fades fades as in the preset's own budget."""
     results: Path = RESULTS
-    """Where choices.md goes, and the folder of the records."""
+    """In its choices/ are the tables, and a folder of records for each."""
     table: bool = False
     """Only make the table."""
 
@@ -48,11 +56,19 @@ def main(options: Options) -> None:
     """Run what has no record yet, then make the table."""
     folder = options.results / "choices" / f"{options.env}-{options.timesteps}"
     for kind, (metric, settings) in VARIANTS.items():
-        for seed in () if options.table else SEEDS:
+        # What the preset has already is no variant of it.
+        own = settings_of(options.env, metric)
+        same = settings and all(own[name] == value for name, value in settings.items())
+        for seed in () if options.table or same else SEEDS:
             run(options, folder, kind, metric, seed, settings)
     text = table(options, read_records(folder))
-    (options.results / "choices.md").write_text(text)
+    folder.with_suffix(".md").write_text(text)
     print(text)
+
+
+def settings_of(env: str, metric: str) -> dict[str, Any]:
+    """Those of its preset."""
+    return odrpo.ODRPO(env, metric).config.to_json()
 
 
 def run(
@@ -76,21 +92,19 @@ def table(options: Options, records: list[Record]) -> str:
         f"{options.env} after {options.timesteps:,} timesteps: the settings of the preset with one",
         "of them changed. The greedy policy's return, then that of the last tenth of training;",
         "every seed is shown. Differences of less than the spread of the seeds mean nothing.",
-        "Made by `python benchmarks/choices.py` from `results/choices/`.",
+        "Made by `make choices` from `results/choices/`.",
         "",
-        "| metric | radius | K | candidate noise | greedy | seeds | last tenth | ms a step |",
-        "|---|---|---|---|---|---|---|---|",
+        "| metric | changed | greedy | seeds | last tenth | ms a step |",
+        "|---|---|---|---|---|---|",
     ]
     kinds = list(VARIANTS)
     for record in sorted(records, key=lambda record: kinds.index(record.kind)):
-        config, count = record.config, len(record.seeds)
+        changed, count = VARIANTS[record.kind][1], len(record.seeds)
         greedy = [seed.greedy_return for seed in record.seeds]
         final = np.mean([seed.final_return for seed in record.seeds])
         cells = [
             record.metric,
-            f"{config['radius']:g}",
-            str(config["candidates"]),
-            f"{config['candidate_noise']:g}",
+            ", ".join(f"{name} {value:g}" for name, value in changed.items()) or "nothing",
             f"**{np.mean(greedy):.0f}**",
             " ".join(f"{value:.0f}" for value in sorted(greedy)),
             f"{final:.0f}",

@@ -8,6 +8,7 @@ table from the records that there are.
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,11 +18,14 @@ from odrpo.curves import plot_curves
 from odrpo.experiments import (
     Record,
     add_seeds,
+    check_settings,
+    find_record,
     has_seed,
     read_records,
     run_task,
     write_record,
 )
+from odrpo.model import ODRPO
 from odrpo.presets import TASKS
 
 FOLDER = Path(__file__).parent.parent / "results" / "learning"
@@ -116,6 +120,11 @@ def run_alone(env: str, kind: str, metric: str, seed: int, folder: Path) -> None
     if has_seed(folder, env, kind, metric, seed):
         return
     _, timesteps = ELSEWHERE.get(env, (kind, None))
+    known = find_record(folder, env, kind, metric)
+    if known is not None:  # before hours are spent on what could not be put beside it
+        preset: Any = kind
+        settings = ODRPO(env, metric, preset=preset).config.to_json()
+        check_settings(known, settings, timesteps or TASKS[env].timesteps)
     record, _ = run_task(env, metric, [seed], kind, timesteps, evaluation_episodes=30, folder=RUNS)
     record = add_seeds(record, folder)
     print(f"{env}-{kind}-{metric}: {summary(record)}", flush=True)

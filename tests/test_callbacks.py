@@ -193,6 +193,11 @@ def test_progress_shows_steps_and_return(
     assert capfd.readouterr().err == ""
 
 
+def test_nobody_needs_to_listen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)  # as in a program without a console
+    cliff().learn(64, progress_bar=False)
+
+
 def test_without_a_terminal_a_line_comes_now_and_then(
     capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import odrpo
+from odrpo.callbacks import CheckpointEvery
 from odrpo.learner import critic_of, features, policy_of
 from tests import probes
 
@@ -169,6 +170,44 @@ def test_fewer_transitions_may_be_kept_than_it_takes_to_warm_up() -> None:
     assert len(model.replay) == 50
 
 
+class Interrupted(probes.Endless):
+    """Fails once, in the midst of an episode."""
+
+    steps = 0
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        Interrupted.steps += 1
+        if Interrupted.steps == 150:
+            raise KeyboardInterrupt
+        return super().step(action)
+
+
+def test_no_return_crosses_an_interruption() -> None:
+    model = odrpo.ODRPO(Interrupted, **SMALL)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(200)
+    assert model.replay is not None
+    added = model.replay.added
+    assert added == 128
+    model.learn(64)
+    assert model.replay.added > added
+    assert model.replay.arrays["truncated"][added - 1].all()
+
+
+def test_what_is_done_every_so_often_is_done_once_after_a_warm_up(tmp_path: Path) -> None:
+    aim().learn(200, callback=CheckpointEvery(tmp_path / "{timesteps}", 60))
+    assert {path.name for path in tmp_path.iterdir()} == {"128", "192"}
+
+
+def test_updates_are_whole_for_the_environments_that_there_are() -> None:
+    four = gymnasium.vector.SyncVectorEnv([probes.Aim] * 4)
+    model = odrpo.ODRPO(four, **(SMALL | {"num_steps": 1, "updates_per_step": 0.25}))
+    assert model.config.updates_at_once == 1
+    five = gymnasium.vector.SyncVectorEnv([probes.Aim] * 5)
+    with pytest.raises(ValueError, match=r"use a multiple of 0\.2"):
+        odrpo.ODRPO(five, **(SMALL | {"num_steps": 1, "updates_per_step": 0.5}))
+
+
 def test_a_critic_that_diverges_is_not_taken() -> None:
     model = aim(critic_rate=1e30, num_steps=8, layer_norm=False)
     with pytest.raises(FloatingPointError, match="came out as NaN and was not taken"):
@@ -191,15 +230,17 @@ def test_without_its_transitions_a_file_is_small_and_predicts_the_same(tmp_path:
         )
 
 
-@pytest.mark.slow
-def test_the_discrete_agents_can_learn_from_replay() -> None:
-    model = odrpo.ODRPO(
-        probes.reward_by_state_and_action(),
-        preset="default",
-        **(SMALL | {"num_envs": 4, "num_steps": 8}),
-        **{"policy": "network", "critic": "replay", "returns": "n_step", "n_step": 1},
-    )
-    policy = model.learn(1500).probabilities(np.array([0, 1]))
+def test_discrete_agents_can_learn_from_replay_and_go_on_from_a_file(tmp_path: Path) -> None:
+    def agent() -> odrpo.ODRPO:
+        return odrpo.ODRPO(
+            probes.reward_by_state_and_action(), critic="replay", warm_up=64, policy_rate=3e-3
+        )
+
+    model = agent().learn(800)
+    model.save(tmp_path / "model.odrpo", replay=True)
+    loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.reward_by_state_and_action())
+    _assert_same(loaded.learn(700), agent().learn(1500))
+    policy = loaded.probabilities(np.array([0, 1]))
     assert policy[0, 1] > 0.9
     assert policy[1, 0] > 0.9
 

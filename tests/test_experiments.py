@@ -50,6 +50,6 @@ def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
     add_seeds(replace(record, metric="wasserstein"), tmp_path)
     assert len(read_records(tmp_path)) == 2
     with pytest.raises(
-        ValueError, match="CliffWalking-v1-tuned-kl is recorded with other settings"
+        ValueError, match="CliffWalking-v1-tuned-kl: it is recorded with other settings"
     ):
         add_seeds(replace(record, config=record.config | {"radius": 9.0}), tmp_path)

@@ -196,6 +196,13 @@ def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:
         odrpo.ODRPO("CartPole-v1", **arguments)
 
 
+def test_states_that_are_counted_are_not_normalised() -> None:
+    with pytest.raises(ValueError, match="normalise_observations: it does nothing with Discrete"):
+        odrpo.ODRPO(
+            "FrozenLake-v1", policy="network", critic="network", normalise_observations=True
+        )
+
+
 def test_the_order_of_stable_baselines_is_refused() -> None:
     with pytest.raises(ValueError, match=r"env: 'MlpPolicy' .* takes the environment first and"):
         odrpo.ODRPO("MlpPolicy", "CartPole-v1")

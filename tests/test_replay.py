@@ -62,6 +62,8 @@ def test_the_oldest_make_room() -> None:
 def test_several_steps_add_up_to_the_end_of_an_episode(capacity: int) -> None:
     replay = Replay(capacity, 2, seed=0)
     ends = {4: "terminated", 9: "truncated"}
+    if capacity == 24:
+        replay.add(steps(500, 5))  # overwritten, so that the oldest row lies within the ring
     replay.add(steps(0, 12, ends))
     data = replay.draw((500,), 3, 0.5)
     for seen, reward, following, discount in zip(

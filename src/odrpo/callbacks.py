@@ -96,7 +96,7 @@ class EvaluateEvery(Callback):
         """Evaluate where it is time to."""
         if self.model.num_timesteps < self.next:
             return None
-        self.next += self.every
+        self.next = _next(self.next, self.every, self.model)
         returns = evaluate(self.model, self.env, self.episodes, self.seed, self.deterministic)
         mean = float(returns.mean())
         self.results.append((self.model.num_timesteps, mean))
@@ -122,7 +122,7 @@ class CheckpointEvery(Callback):
     def on_update(self, row: Row) -> bool | None:
         """Save where it is time to."""
         if self.model.num_timesteps >= self.next:
-            self.next += self.every
+            self.next = _next(self.next, self.every, self.model)
             self.model.save(_filled(self.path, self.model))
         return None
 
@@ -147,6 +147,11 @@ def as_list(callback: Callbacks) -> list[Callback]:
         f"callback: {callback!r}; use a function of (model, row), an odrpo.callbacks.Callback, "
         "or a list of these"
     )
+
+
+def _next(now: int, every: int, model: "ODRPO") -> int:
+    """When it is time again: an update may go far, as over a warm-up."""
+    return now + every * ((model.num_timesteps - now) // every + 1)
 
 
 def _filled(path: str | Path, model: "ODRPO") -> Path:

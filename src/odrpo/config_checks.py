@@ -131,18 +131,23 @@ def check_together(config: "Config") -> None:
             'action, use "critic"'
         )
     if config.critic == "replay":
-        steps = config.num_envs * config.num_steps
-        if abs(steps * config.updates_per_step - max(1, config.updates_at_once)) > 1e-3:
-            raise ValueError(
-                f"updates_per_step: {config.updates_per_step}; num_envs * num_steps is {steps}, "
-                f"which makes no whole number of updates; use a multiple of {1 / steps:g}"
-            )
         for name, value in REPLAY_TAKES.items():
             if getattr(config, name) != value:
                 raise ValueError(
                     f'{name}: {getattr(config, name)!r}; critic="replay" learns from single '
                     f"steps, use {value!r}"
                 )
+
+
+def check_updates(config: "Config") -> None:
+    """Refuse a part of an update from replay; for the number of environments that there are."""
+    steps = config.num_envs * config.num_steps
+    exact = abs(steps * config.updates_per_step - max(1, config.updates_at_once)) < 1e-3
+    if config.critic == "replay" and not exact:
+        raise ValueError(
+            f"updates_per_step: {config.updates_per_step}; num_envs * num_steps is {steps}, "
+            f"which makes no whole number of updates; use a multiple of {1 / steps:g}"
+        )
 
 
 REPLAY_TAKES = {"returns": "n_step", "complete_episodes": False, "visitation": "undiscounted"}

@@ -15,7 +15,7 @@ from odrpo.algorithm import compiled_act
 from odrpo.arguments import finite, seed_of, whole
 from odrpo.callbacks import Callbacks
 from odrpo.config import Config, check_names
-from odrpo.config_checks import check_policy, check_useful
+from odrpo.config_checks import check_policy, check_updates, check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
 from odrpo.learner import Learner, Sizes, best, probabilities
@@ -74,6 +74,10 @@ class ODRPO:
         self.sizes = sizes_of(self.observation_space, self.action_space)
         if settings.get("policy") == "table":  # before a critic is blamed that does not go with it
             check_policy("table", self.sizes.states, self.sizes.dimensions)
+        if settings.get("normalise_observations") and self.sizes.states is not None:
+            raise ValueError(
+                "normalise_observations: it does nothing with Discrete observations; leave it out"
+            )
         preferred, limit = settings_for(
             self.env_id, name, self.sizes, preset, settings.get("critic")
         )
@@ -345,6 +349,7 @@ class ODRPO:
                 self.replay = self._new_replay()
         elif not isinstance(env, VectorEnv) and hasattr(self, "_state"):
             self._continue_walkers(env)
+        check_updates(self.config)
 
     def _continue_walkers(self, env: Any) -> None:
         """Environments on the device go on where the file has them, or begin."""
@@ -352,6 +357,8 @@ class ODRPO:
         walkers = device.start(env, key, self.config.num_envs)
         if self._walker_arrays:
             walkers = checkpoint.restore(walkers, self._walker_arrays, ".walkers")
+        elif self.replay is not None:
+            self.replay.break_off()
         self.state = self.state._replace(walkers=walkers)
 
 

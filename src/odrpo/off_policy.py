@@ -30,7 +30,8 @@ def improve_from_replay(
     key: jax.Array,
     progress: Array,
 ) -> tuple[Learner, Info]:
-    """As many iterations as there are minibatches, (U, B, ...); reported are means over them.
+    """As many iterations as there are minibatches, (U, B, ...); reported are means over them, but
+    the largest distance and the worst gap.
 
     Critic and policy learn at the same time, each in a thread: on a CPU, XLA makes little use of a
     second core within one program. `reward_square` is the mean square of all rewards seen.
@@ -62,7 +63,7 @@ def _finished(function: Callable, *arguments: Any) -> Any:
 def _summary(told: list[Info]) -> Info:
     each = jax.tree.map(lambda *x: np.stack(x), *told)
     worst = each.gap[np.argmax(np.abs(each.gap))]
-    return jax.tree.map(np.mean, each)._replace(gap=worst)
+    return jax.tree.map(np.mean, each)._replace(gap=worst, distance=each.distance.max())
 
 
 def prepared(
@@ -139,10 +140,10 @@ def improve_policy(
     last = jax.tree.map(lambda x: x[-1], taken)
     told = report(config, sizes, last, learner.policy, before)
     solution = taken.solution
-    means = {"beta": solution.beta, "distance": solution.distance, "gain": solution.gain}
-    told = told._replace(**{name: jnp.mean(each) for name, each in means.items()})
+    told = told._replace(beta=jnp.mean(solution.beta), gain=jnp.mean(solution.gain))
     # A certificate is as good as the worst of them.
-    return learner, told._replace(gap=solution.gap[jnp.argmax(jnp.abs(solution.gap))])
+    worst = solution.gap[jnp.argmax(jnp.abs(solution.gap))]
+    return learner, told._replace(gap=worst, distance=jnp.max(solution.distance))
 
 
 def iterate(

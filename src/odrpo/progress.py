@@ -18,7 +18,7 @@ class Progress:
     def __init__(self, models: Sequence[Any], wanted: bool | None) -> None:
         """`wanted` None: where standard error is a terminal."""
         self.models = models
-        self.terminal = sys.stderr.isatty()
+        self.terminal = sys.stderr is not None and sys.stderr.isatty()
         self.wanted = self.terminal if wanted is None else wanted
         self.interval = 0.1 if self.terminal else LINE_SECONDS
 

@@ -54,7 +54,8 @@ def train(
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
-        if model.from_file and model.replay is not None and not model.replay.added:
+        lost = model.replay is not None and model.num_timesteps and not model.replay.added
+        if lost:
             warnings.warn(
                 f"the file of this model has no transitions, so that it begins with "
                 f"{model.config.warm_up} timesteps of warm-up; save(path, replay=True) keeps them",
@@ -115,6 +116,12 @@ class _Alone:
             learner, info = self._improve(state.learner, model.replay, improve_key, progress)
         state = state._replace(learner=learner, key=key)
         return [(state, *jax.tree.map(np.asarray, (played, info)))]
+
+    def broken_off(self, error: type[BaseException] | None, *_: object) -> None:
+        """After an error nobody knows which of the last steps are in the replay: begin anew."""
+        if error is not None and self.model.replay is not None:
+            self.model.walkers = None
+            self.model.replay.break_off()
 
     def _collect(
         self, state: algorithm.State, key: jax.Array, progress: np.float32
@@ -178,6 +185,9 @@ class _OnDevice:
 
         return [one(k) for k in range(len(self.models))]
 
+    def broken_off(self, *_: object) -> None:
+        """What was ahead is dropped anyway."""
+
     def _begin(self, states: Any, steps: int) -> Result:
         """Start an update that comes `steps` timesteps after what the models have recorded."""
         first = self.models[0]
@@ -220,6 +230,7 @@ def _run(
         for hook in every:
             hook.on_training_start()
         with Progress(models, progress_bar) as progress:
+            ending.push(trainer.broken_off)
             while any(active) and not (stop is not None and stop()):
                 results = trainer.update()
                 seconds = time.perf_counter() - started

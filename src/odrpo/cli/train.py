@@ -137,16 +137,14 @@ def _train(
     if stop():
         left = any(model.num_timesteps < model.target for model in models)
         how = "` goes on" if left else " --timesteps NUMBER` trains for longer"
-        steps = f"{models[0].num_timesteps:,} of {models[0].target:,} steps"
-        console.print(f"stopped at {steps}; `odrpo resume {escape(str(folder))}{how}")
+        console.print(f"stopped at {_steps(models)}; `odrpo resume {escape(str(folder))}{how}")
         raise SystemExit(stop.exit_code)
     folders = [folder / f"seed_{model.seed}" for model in models] if len(models) > 1 else [folder]
     if len(models) > 1:
         draw_runs(folders, folder / "curve.png", f"{models[0].env_id}, {len(models)} seeds")
     seconds = time.perf_counter() - began
     if sum(model.num_timesteps for model in models) == before:
-        had = f"{models[0].num_timesteps:,} steps were made before, {models[0].target:,} asked for"
-        console.print(f"nothing was left to do: {had}")
+        console.print(f"nothing was left to do: the run has {_steps(models)} that were asked for")
     console.print(f"playing {episodes} episodes with the greedy policy of each seed ...")
     rate = (sum(model.num_timesteps for model in models) - before) / seconds
     console.print(_summary(models, folders, episodes, seconds, rate))
@@ -177,6 +175,14 @@ def _summary(
             f"{model.records.largest_gap:.1e}" if model.records.update_count else "-",
         )
     return table
+
+
+def _steps(models: list[ODRPO]) -> str:
+    """How far all of them are."""
+    done, wanted = (
+        sum(n) for n in zip(*((m.num_timesteps, m.target) for m in models), strict=True)
+    )
+    return f"{done:,} of {wanted:,} steps"
 
 
 def _new_folder(env: str, metric: str) -> Path:

@@ -58,7 +58,6 @@ def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
     """Those of a Box; one that is missing is put where [-3, 3] has it, or 6 from the other one."""
     low, high = (bound.astype(np.float64) for bound in (space.low, space.high))
     low = np.where(np.isfinite(low), low, np.minimum(-UNBOUNDED, high - 2 * UNBOUNDED))
-    low = np.where(np.isfinite(low), low, -UNBOUNDED)
     high = np.where(np.isfinite(high), high, np.maximum(UNBOUNDED, low + 2 * UNBOUNDED))
     return low, high
 

@@ -89,28 +89,36 @@ def write_record(record: Record, folder: Path) -> Path:
 
 def add_seeds(record: Record, folder: Path) -> Record:
     """Write it together with the seeds that are recorded of the same already."""
-    for known in read_records(folder):
-        if (known.env, known.kind, known.metric) == (record.env, record.kind, record.metric):
-            config = json.loads(json.dumps(record.config))  # lists where there were tuples
-            if (known.config, known.timesteps) != (config, record.timesteps):
-                raise ValueError(
-                    f"{folder}: {record.env}-{record.kind}-{record.metric} is recorded with other "
-                    "settings; remove that record to begin anew"
-                )
-            seeds = sorted([*known.seeds, *record.seeds], key=lambda seed: seed.seed)
-            record = replace(record, seeds=seeds, wall_clock=known.wall_clock + record.wall_clock)
+    known = find_record(folder, record.env, record.kind, record.metric)
+    if known is not None:
+        check_settings(known, record.config, record.timesteps)
+        seeds = sorted([*known.seeds, *record.seeds], key=lambda seed: seed.seed)
+        record = replace(record, seeds=seeds, wall_clock=known.wall_clock + record.wall_clock)
     write_record(record, folder)
     return record
 
 
+def check_settings(known: Record, config: dict[str, Any], timesteps: int) -> None:
+    """Refuse to add to it what was run, or is to be run, in another way."""
+    config = json.loads(json.dumps(config))  # lists where there were tuples
+    if (known.config, known.timesteps) != (config, timesteps):
+        raise ValueError(
+            f"{known.env}-{known.kind}-{known.metric}: it is recorded with other settings; remove "
+            "that record to begin anew"
+        )
+
+
+def find_record(folder: Path, env: str, kind: str, metric: str) -> Record | None:
+    """The one of these, if there is one."""
+    wanted = (env, kind, metric)
+    every = read_records(folder)
+    return next((known for known in every if (known.env, known.kind, known.metric) == wanted), None)
+
+
 def has_seed(folder: Path, env: str, kind: str, metric: str, seed: int) -> bool:
     """Whether it is recorded already."""
-    return any(
-        known.seed == seed
-        for record in read_records(folder)
-        if (record.env, record.kind, record.metric) == (env, kind, metric)
-        for known in record.seeds
-    )
+    record = find_record(folder, env, kind, metric)
+    return record is not None and any(known.seed == seed for known in record.seeds)
 
 
 def read_records(folder: Path) -> list[Record]:

@@ -56,19 +56,21 @@ def main(options: Options) -> None:
     """Run what has no record yet, then make the table."""
     folder = options.results / "choices" / f"{options.env}-{options.timesteps}"
     for kind, (metric, settings) in VARIANTS.items():
-        # What the preset has already is no variant of it.
-        own = settings_of(options.env, metric)
-        same = settings and all(own[name] == value for name, value in settings.items())
-        for seed in () if options.table or same else SEEDS:
+        if options.table or is_preset(options.env, metric, settings):
+            continue
+        for seed in SEEDS:
             run(options, folder, kind, metric, seed, settings)
     text = table(options, read_records(folder))
     folder.with_suffix(".md").write_text(text)
     print(text)
 
 
-def settings_of(env: str, metric: str) -> dict[str, Any]:
-    """Those of its preset."""
-    return odrpo.ODRPO(env, metric).config.to_json()
+def is_preset(env: str, metric: str, settings: dict[str, Any]) -> bool:
+    """Whether what is to be changed is so in the preset already."""
+    if not settings:
+        return False
+    own = odrpo.ODRPO(env, metric).config
+    return all(getattr(own, name) == value for name, value in settings.items())
 
 
 def run(
@@ -92,7 +94,8 @@ def table(options: Options, records: list[Record]) -> str:
         f"{options.env} after {options.timesteps:,} timesteps: the settings of the preset with one",
         "of them changed. The greedy policy's return, then that of the last tenth of training;",
         "every seed is shown. Differences of less than the spread of the seeds mean nothing.",
-        "Made by `make choices` from `results/choices/`.",
+        f"Made by `python benchmarks/choices.py --env {options.env} --timesteps "
+        f"{options.timesteps}`.",
         "",
         "| metric | changed | greedy | seeds | last tenth | ms a step |",
         "|---|---|---|---|---|---|",

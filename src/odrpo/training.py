@@ -54,8 +54,7 @@ def train(
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
-        lost = model.replay is not None and model.num_timesteps and not model.replay.added
-        if lost:
+        if model.num_timesteps and model.replay is not None and not model.replay.added:
             warnings.warn(
                 f"the file of this model has no transitions, so that it begins with "
                 f"{model.config.warm_up} timesteps of warm-up; save(path, replay=True) keeps them",

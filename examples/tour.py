@@ -22,6 +22,7 @@ console = Console()
 table = Table(
     title="ODRPO: mean return of the last tenth of the training episodes",
     caption="within the paper's budget; greedy: the final policy, evaluated without exploration",
+    pad_edge=False,  # or it would not fit into 80 columns
 )
 table.add_column("task", no_wrap=True)
 table.add_column("", no_wrap=True)

@@ -102,6 +102,12 @@ def test_an_environment_that_is_handed_over_keeps_its_own_limit(tmp_path: Path) 
     assert odrpo.ODRPO.load(tmp_path / "model", env="CliffWalking-v1").max_steps == 50
 
 
+def test_a_seed_at_random_can_be_used_again() -> None:
+    first, second = small(seed=None), small(seed=None)
+    assert first.seed != second.seed
+    assert_same(first.learn(192), small(seed=first.seed).learn(192))
+
+
 def test_several_seeds_train_in_one_program() -> None:
     models = [small(seed=seed) for seed in range(3)]
     odrpo.train(models, 192)

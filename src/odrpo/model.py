@@ -1,6 +1,7 @@
 """ODRPO, the face that users see: learn, predict, save, load."""
 
 import dataclasses
+import secrets
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm, checkpoint
 from odrpo.algorithm import compiled_act
-from odrpo.arguments import finite, seed_of, whole
+from odrpo.arguments import MOST_SEEDS, finite, seed_of, whole
 from odrpo.callbacks import Callbacks
 from odrpo.config import Config, check_names
 from odrpo.config_checks import check_policy, check_updates, check_useful
@@ -36,7 +37,7 @@ class ODRPO:
         metric: "kl", "wasserstein", "sinkhorn", or odrpo.KL(), odrpo.Wasserstein(cost), ...
         preset: "tuned": our settings for the environment, or good defaults where there are none;
             "paper": the paper's; "default": the defaults, whatever the environment.
-        seed: The same seed gives the same run.
+        seed: The same seed gives the same run; None: one at random, to be read from `model.seed`.
         backend: "device" or "host"; "auto" runs on the device what can.
         max_steps: A step limit for the environment, where it is given by id or function.
         settings: Any field of odrpo.Config by its name.
@@ -55,7 +56,7 @@ class ODRPO:
         metric: str | Metric = "kl",
         *,
         preset: PresetName = "tuned",
-        seed: int = 0,
+        seed: int | None = 0,
         backend: Backend = "auto",
         max_steps: int | None = None,
         **settings: Any,
@@ -66,7 +67,8 @@ class ODRPO:
         name = next(name for name, kind in METRICS.items() if isinstance(chosen, kind))
         check_names(settings)
         self.env_id = env if isinstance(env, str) else None
-        self.backend, self.seed = backend, seed_of(seed)
+        self.backend = backend
+        self.seed = secrets.randbelow(MOST_SEEDS) if seed is None else seed_of(seed)
         sample = make(env, 1, backend, max_steps)
         self.observation_space, self.action_space = spaces_of(sample)
         if isinstance(env, str) and isinstance(sample, VectorEnv):

@@ -42,6 +42,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "updates_per_step": (0, math.inf),
     "members": (1, math.inf),
     "pessimism": (0, 1),
+    "embedding": (0, math.inf),
     "next_actions": (1, math.inf),
     "polyak": (0, 1),
     "num_envs": (1, math.inf),
@@ -86,6 +87,7 @@ NEEDS: dict[str, Needs] = {
     "members": OF_REPLAY,
     "pessimism": OF_REPLAY,
     "layer_norm": OF_REPLAY,
+    "embedding": [*OF_REPLAY, *OF_A_GENERATOR],
     "next_actions": [*OF_REPLAY, *OF_A_GENERATOR],
     "polyak": OF_REPLAY,
 }

@@ -41,6 +41,10 @@ def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
     record, _ = run_task("CliffWalking-v1", "kl", [3], timesteps=2_000, evaluation_episodes=2)
     assert not has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
     add_seeds(record, tmp_path)
+    # One of an earlier version, which had fewer settings.
+    fewer = {name: value for name, value in record.config.items() if name != "embedding"}
+    add_seeds(replace(record, config=fewer, metric="sinkhorn"), tmp_path)
+    add_seeds(replace(record, metric="sinkhorn"), tmp_path)
     earlier = replace(record, seeds=[replace(record.seeds[0], seed=1)])
     both = add_seeds(earlier, tmp_path)
     assert [seed.seed for seed in both.seeds] == [1, 3]
@@ -48,7 +52,7 @@ def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
     assert len(read_records(tmp_path)[0].seeds) == 2
     assert has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
     add_seeds(replace(record, metric="wasserstein"), tmp_path)
-    assert len(read_records(tmp_path)) == 2
+    assert len(read_records(tmp_path)) == 3
     with pytest.raises(
         ValueError, match="CliffWalking-v1-tuned-kl: it is recorded with other settings"
     ):

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from odrpo.config import Config
 from odrpo.records import Episode
 
 POINTS = 200
@@ -101,7 +102,9 @@ def add_seeds(record: Record, folder: Path) -> Record:
 def check_settings(known: Record, config: dict[str, Any], timesteps: int) -> None:
     """Refuse to add to it what was run, or is to be run, in another way."""
     config = json.loads(json.dumps(config))  # lists where there were tuples
-    if (known.config, known.timesteps) != (config, timesteps):
+    # A setting that there was not yet is as good as one that is left at its default.
+    defaults = json.loads(json.dumps(Config().to_json()))
+    if (defaults | known.config, known.timesteps) != (config, timesteps):
         raise ValueError(
             f"{known.env}-{known.kind}-{known.metric}: it is recorded with other settings; remove "
             "that record to begin anew"

@@ -76,6 +76,7 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
             config.policy_epochs,
             config.minibatch,
             config.projection_states,
+            config.averaging,
         )
     return CategoricalPolicy(
         sizes.features,

@@ -17,7 +17,6 @@ LAYERS = [
     "observations",
     "randomness",
     "networks",
-    "embedding",
     "policies",
     "critics",
     "replay",

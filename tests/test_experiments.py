@@ -42,7 +42,7 @@ def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
     assert not has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
     add_seeds(record, tmp_path)
     # One of an earlier version, which had fewer settings.
-    fewer = {name: value for name, value in record.config.items() if name != "embedding"}
+    fewer = {name: value for name, value in record.config.items() if name != "octaves"}
     add_seeds(replace(record, config=fewer, metric="sinkhorn"), tmp_path)
     add_seeds(replace(record, metric="sinkhorn"), tmp_path)
     earlier = replace(record, seeds=[replace(record.seeds[0], seed=1)])

@@ -43,7 +43,6 @@ RANGES: dict[str, tuple[float, float]] = {
     "updates_per_step": (0, math.inf),
     "members": (1, math.inf),
     "pessimism": (0, 1),
-    "embedding": (0, math.inf),
     "next_actions": (1, math.inf),
     "polyak": (0, 1),
     "num_envs": (1, math.inf),
@@ -89,7 +88,6 @@ NEEDS: dict[str, Needs] = {
     "members": OF_REPLAY,
     "pessimism": OF_REPLAY,
     "layer_norm": OF_REPLAY,
-    "embedding": [*OF_REPLAY, *OF_A_GENERATOR],
     "next_actions": [*OF_REPLAY, *OF_A_GENERATOR],
     "polyak": OF_REPLAY,
 }

@@ -7,14 +7,12 @@ import jax.numpy as jnp
 
 from odrpo.config import Config
 from odrpo.critics import EnsembleCritic, ModelCritic, NetworkCritic, TableCritic
-from odrpo.embedding import Embedder
 from odrpo.envs.env import Array
 from odrpo.observations import Normaliser
 from odrpo.policies import (
     CategoricalPolicy,
     GenerativePolicy,
     Policy,
-    Support,
     TabularPolicy,
     held_uniform,
     masked,
@@ -50,15 +48,6 @@ class Learner(NamedTuple):
     """How many updates solved for a beta above zero, where it is held later on."""
     mean_beta: Array
     """Their mean."""
-    embedding: Any = None
-    """How states and actions are seen, where that is learned too."""
-
-
-def embedder_of(config: Config, sizes: Sizes) -> Embedder | None:
-    """The embedding that the config asks for, if any."""
-    if not config.embedding:
-        return None
-    return Embedder(sizes.features, sizes.dimensions or 0, config.hidden, config.embedding)
 
 
 def policy_of(config: Config, sizes: Sizes) -> Policy:
@@ -67,7 +56,7 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
         return TabularPolicy(sizes.states or 0, sizes.actions or 0)
     if config.policy == "generative":
         return GenerativePolicy(
-            sizes.features + config.embedding,
+            sizes.features,
             sizes.dimensions or 0,
             config.hidden,
             config.levels,
@@ -94,9 +83,9 @@ def critic_of(config: Config, sizes: Sizes) -> Any:
     action_values = config.advantages in ("critic", "doubly_robust")
     if config.critic == "replay":
         return EnsembleCritic(
-            sizes.features + config.embedding,
+            sizes.features,
             sizes.actions,
-            sizes.dimensions and sizes.dimensions + config.embedding,
+            sizes.dimensions,
             config.hidden,
             config.members,
             config.layer_norm,
@@ -131,7 +120,6 @@ def new_learner(
     config: Config, sizes: Sizes, policy_key: jax.Array, critic_key: jax.Array
 ) -> Learner:
     """One that has learned nothing."""
-    embedder = embedder_of(config, sizes)
     return Learner(
         policy_of(config, sizes).init(policy_key),
         critic_of(config, sizes).init(critic_key),
@@ -139,37 +127,18 @@ def new_learner(
         jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
         jnp.zeros(()),
-        embedder and embedder.init(jax.random.fold_in(critic_key, 1)),
     )
-
-
-def normalised(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
-    """An observation that is no index, (..., D), as a row, (N, features)."""
-    observation = observation.reshape(-1, sizes.features).astype(jnp.float32)
-    return learner.normaliser.apply(observation) if config.normalise_observations else observation
 
 
 def features(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
     """An observation, (..., D) or (...), as policy and critic take it: (N, features) or (N,)."""
     if sizes.states is None:
-        row = normalised(config, sizes, learner, observation)
-        embedder = embedder_of(config, sizes)
-        if embedder is None:
-            return row
-        return jnp.concatenate([row, embedder.states(learner.embedding.slow, row)], axis=1)
+        observation = observation.reshape(-1, sizes.features).astype(jnp.float32)
+        if config.normalise_observations:
+            return learner.normaliser.apply(observation)
+        return observation
     observation = observation.reshape(-1)
     return observation if config.policy == "table" else jax.nn.one_hot(observation, sizes.states)
-
-
-def valued(config: Config, sizes: Sizes, learner: Learner, support: Support) -> Support:
-    """A support as the critic takes it: to an action belongs what it leads to."""
-    embedder = embedder_of(config, sizes)
-    if embedder is None:
-        return support
-    embedded = support.observation[:, sizes.features :]
-    actions = jnp.asarray(support.actions)
-    z = embedder.actions(learner.embedding.slow, embedded, actions)
-    return support._replace(actions=jnp.concatenate([actions, z], axis=2))
 
 
 def act(

@@ -11,19 +11,9 @@ import numpy as np
 
 from odrpo.config import Config
 from odrpo.critics import Transitions
-from odrpo.embedding import Embedding
 from odrpo.envs.env import Array
 from odrpo.exact_step import Info, Taken, explained_variance, faded, report, smoothed, solve
-from odrpo.learner import (
-    Learner,
-    Sizes,
-    critic_of,
-    embedder_of,
-    features,
-    normalised,
-    policy_of,
-    valued,
-)
+from odrpo.learner import Learner, Sizes, critic_of, features, policy_of
 from odrpo.policies import GenerativePolicy, Support
 from odrpo.trust_region import Problem
 
@@ -52,8 +42,8 @@ def improve_from_replay(
         with ThreadPoolExecutor(1) as beside:
             future = beside.submit(_finished, compiled_improve_critic, *given)
             learner, info = _finished(compiled_improve_policy, *given)
-        critic, embedding, explained = future.result()
-        learner = learner._replace(critic=critic, embedding=embedding)
+        critic, explained = future.result()
+        learner = learner._replace(critic=critic)
         told.append(info._replace(explained_variance=explained))
     return learner, told[0] if len(told) == 1 else _summary(told)
 
@@ -96,60 +86,32 @@ def improve_critic(
     reward_square: Array,
     key: tuple[jax.Array, Array],
     progress: Array,
-) -> tuple[Any, Any, Array]:
-    """One gradient step on each minibatch of the critic, and of the embedding if there is one.
-
-    Also how much of the targets was known before.
-    """
+) -> tuple[Any, Array]:
+    """One gradient step on each minibatch; also how much of the targets was known before."""
     learner = prepared(config, sizes, learner, minibatches.observation, reward_square)
     config = faded(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     if isinstance(policy, GenerativePolicy):
         policy = replace(policy, candidates=config.next_actions, candidate_noise=None)
 
-    # All at once, for neither policy nor embedding move meanwhile: larger products are faster ones.
+    # All at once, for the policy does not move meanwhile: larger matrix products are faster ones.
     updates, size = minibatches.reward.shape
-    flat = jax.tree.map(jnp.concatenate, minibatches)
-    seen = features(config, sizes, learner, flat.observation)
-    beyond = features(config, sizes, learner, flat.next_observation)
+    beyond = features(config, sizes, learner, jnp.concatenate(minibatches.next_observation))
     following = policy.at(learner.policy, beyond, jax.random.fold_in(*key))
-    if config.embedding:
-        taken = Support(seen, jnp.ones((len(seen), 1)), flat.action[:, None])
-        taken, following = (valued(config, sizes, learner, at) for at in (taken, following))
-        flat = flat._replace(action=jnp.asarray(taken.actions)[:, 0])
+    following = jax.tree.map(lambda x: x.reshape(updates, size, *x.shape[1:]), following)
 
-    def step(params: Any, part: tuple) -> tuple[Any, Array]:
-        params, target, known = critic.step(params, *part, config.critic_rate, config.polyak)
+    def step(params: Any, part: tuple[Transitions, Support]) -> tuple[Any, Array]:
+        data, following = part
+        seen = features(config, sizes, learner, data.observation)
+        params, target, known = critic.step(
+            params, seen, following, data, config.critic_rate, config.polyak
+        )
         return params, explained_variance(target, known, jnp.ones_like(target))
 
-    def in_turn(rows: Any) -> Any:
-        return jax.tree.map(lambda x: x.reshape(updates, size, *x.shape[1:]), rows)
-
-    parts = in_turn((seen, following, flat))
-    params, explained = jax.lax.scan(step, learner.critic, parts)
-    embedding = improve_embedding(config, sizes, learner, minibatches)
+    params, explained = jax.lax.scan(step, learner.critic, (minibatches, following))
     # What the last step made of the parameters shows in no target yet.
-    learned = jax.tree.leaves((params.layers, embedding))
-    sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in learned]))
-    return params, embedding, jnp.where(sound, jnp.mean(explained), jnp.nan)
-
-
-def improve_embedding(
-    config: Config, sizes: Sizes, learner: Learner, minibatches: Transitions
-) -> Any:
-    """One gradient step on each minibatch; None where there is no embedding."""
-    embedder = embedder_of(config, sizes)
-    if embedder is None:
-        return None
-
-    def step(params: Embedding, data: Transitions) -> tuple[Embedding, None]:
-        seen, successor = (
-            normalised(config, sizes, learner, x) for x in (data.observation, data.successor)
-        )
-        rate, polyak = config.critic_rate, config.polyak
-        return embedder.step(params, seen, data.action, successor, rate, polyak), None
-
-    return jax.lax.scan(step, learner.embedding, minibatches)[0]
+    sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(params.layers)]))
+    return params, jnp.where(sound, jnp.mean(explained), jnp.nan)
 
 
 def improve_policy(
@@ -194,7 +156,7 @@ def iterate(
     # Estimate.
     seen = features(config, sizes, learner, observation)
     support = policy.at(learner.policy, seen, at_key)
-    q = critic.values(learner.critic, valued(config, sizes, learner, support))
+    q = critic.values(learner.critic, support)
     advantages = q - jnp.sum(support.policy * q, axis=1, keepdims=True)
 
     # Solve.

@@ -302,9 +302,7 @@ WALKER = _generative("Walker2d-v5", 300_000, 3686, 2667, 3179, -4, UPRIGHT, thre
 RUNNING: dict[str, Settings] = {"all": {"final_fraction": 1.0}}
 CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684, RUNNING)
 # Most of what an ant sees are forces of contact, zero but for spikes, which dividing would blow up.
-CRAWLING: dict[str, Settings] = {
-    "all": {"normalise_observations": False, "embedding": 128, "final_fraction": 1.0}
-}
+CRAWLING: dict[str, Settings] = {"all": {"normalise_observations": False, "final_fraction": 1.0}}
 ANT = _generative("Ant-v5", 300_000, 5397, -14, 1751, -88, CRAWLING)
 TASKS: dict[str, Task] = {
     task.env: task

@@ -106,12 +106,10 @@ class Replay:
             last = np.where(going_on, row + step, last)
             going_on &= ~(self.arrays["terminated"][place] | self.arrays["truncated"][place])
         end = (last % self.capacity, env)
-        beyond = self.arrays["next_observation"][end]
         return Transitions(
             self.arrays["observation"][first],
             self.arrays["action"][first],
             reward,
-            beyond,
+            self.arrays["next_observation"][end],
             np.where(self.arrays["terminated"][end], np.float32(0), factor),
-            beyond if steps == 1 else self.arrays["next_observation"][first],
         )

@@ -21,8 +21,6 @@ class Transitions(NamedTuple):
     next_observation: Array
     discount: Array
     """What the value at the next observation counts for; zero where the episode terminated."""
-    successor: Array
-    """The observation one step later."""
 
 
 class Ensemble(NamedTuple):

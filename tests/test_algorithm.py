@@ -188,10 +188,12 @@ def test_what_must_fade_fades_together() -> None:
         smoothing=0.2,
         policy_rate=0.1,
         critic_rate=0.1,
+        candidate_ascent=0.2,
         pessimism=0.2,
         final_fraction=0.1,
     )
-    names = ("radius", "smoothing", "policy_rate", "critic_rate", "candidate_noise")
+    candidates = ("candidate_noise", "candidate_ascent")
+    names = ("radius", "smoothing", "policy_rate", "critic_rate", *candidates)
     for progress, left in ((0.0, 1.0), (0.5, 0.55), (1.0, 0.1), (3.0, 0.1)):
         now = faded(config, jnp.float32(progress))
         for name in names:

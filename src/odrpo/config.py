@@ -162,8 +162,8 @@ class Config:
     )
     final_fraction: float = setting(
         0.1,
-        "Radius, smoothing, the networks' rates, the noise of candidates and behaviour, and what "
-        "pessimism lacks fall linearly to this fraction of themselves.",
+        "Radius, smoothing, the networks' rates, noise and ascent of candidates, the noise of "
+        "behaviour, and what pessimism lacks fall linearly to this fraction of themselves.",
         static=False,
     )
     horizon: int = setting(
@@ -179,6 +179,12 @@ class Config:
         0.1,
         "Standard deviation of what is added to them, so that they reach beyond the policy; "
         "actions span [-1, 1].",
+        static=False,
+    )
+    candidate_ascent: float = setting(
+        0.0,
+        "How far half of them are moved up the slope of the critic, as the root mean square over "
+        "the components of an action, so that they lie where it points; 0: not at all.",
         static=False,
     )
     behaviour_noise: float = setting(

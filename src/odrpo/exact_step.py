@@ -58,7 +58,7 @@ def faded(config: Config, progress: Array) -> Config:
 
     Smoothing and noise get smaller with the radius, or in the end they would outweigh the steps.
     """
-    names = ["radius", "smoothing", "policy_rate", "candidate_noise"]
+    names = ["radius", "smoothing", "policy_rate", "candidate_noise", "candidate_ascent"]
     if config.critic in ("network", "replay"):
         names.append("critic_rate")
     left = fade(config, progress)

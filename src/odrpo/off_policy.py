@@ -156,6 +156,8 @@ def iterate(
     # Estimate.
     seen = features(config, sizes, learner, observation)
     support = policy.at(learner.policy, seen, at_key)
+    if support.actions is not None:
+        support = ascended(critic, learner.critic, support, config.candidate_ascent)
     q = critic.values(learner.critic, support)
     advantages = q - jnp.sum(support.policy * q, axis=1, keepdims=True)
 
@@ -173,6 +175,27 @@ def iterate(
         config.policy_rate,
     )
     return learner._replace(policy=params), Taken(support, problem, solution, jnp.zeros(()))
+
+
+def ascended(critic: Any, params: Any, support: Support, length: Array) -> Support:
+    """The support with half of its actions moved up the slope of the critic.
+
+    The root mean square of a move over the components of an action is `length`: how steep the slope
+    is does not matter, that is for the exact step to weigh.
+    """
+
+    def value(actions: Array) -> Array:
+        return jnp.sum(critic.values(params, support._replace(actions=actions)))
+
+    def moved(actions: Array) -> Array:
+        stay, go = jnp.split(actions, [actions.shape[1] // 2], axis=1)
+        slope = jax.grad(value)(go)
+        steepness = jnp.sqrt(jnp.mean(slope**2, axis=2, keepdims=True))
+        up = length * slope / jnp.maximum(steepness, 1e-12)
+        return jnp.concatenate([stay, jnp.clip(go + up, -1, 1)], axis=1)
+
+    actions = jax.lax.cond(length > 0, moved, lambda actions: actions, support.actions)
+    return support._replace(actions=actions)
 
 
 compiled_improve_critic = jax.jit(improve_critic, static_argnames="sizes")

@@ -298,11 +298,11 @@ PENDULUM = _generative("InvertedPendulum-v5", 50_000, 1000, 953, 989, 197, LATE,
 REACHER = _generative("Reacher-v5", 100_000, -5.1, -5.9, -7.5, -64.2, threshold=-10)
 HOPPER = _generative("Hopper-v5", 300_000, 2781, 2713, 2590, 42, UPRIGHT, threshold=3000)
 WALKER = _generative("Walker2d-v5", 300_000, 3686, 2667, 3179, -4, UPRIGHT, threshold=3000)
-# Who can't fall need not become careful.
-RUNNING: dict[str, Settings] = {"all": {"final_fraction": 1.0}}
+# Who can't fall need not become careful, and may follow the slope of what is thought of actions.
+RUNNING: dict[str, Settings] = {"all": {"final_fraction": 1.0, "candidate_ascent": 0.1}}
 CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684, RUNNING)
 # Most of what an ant sees are forces of contact, zero but for spikes, which dividing would blow up.
-CRAWLING: dict[str, Settings] = {"all": {"normalise_observations": False, "final_fraction": 1.0}}
+CRAWLING: dict[str, Settings] = {"all": RUNNING["all"] | {"normalise_observations": False}}
 ANT = _generative("Ant-v5", 300_000, 5397, -14, 1751, -88, CRAWLING)
 TASKS: dict[str, Task] = {
     task.env: task

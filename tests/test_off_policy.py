@@ -1,0 +1,44 @@
+"""Parts of the update from replay whose results are known."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from odrpo.off_policy import ascended
+from odrpo.policies import Support
+
+GOAL = jnp.array([0.5, -0.5, 0.0])
+
+
+class Hill:
+    """A critic that prefers actions near the goal, the more so the larger `params`."""
+
+    def values(self, params: jax.Array, at: Support) -> jax.Array:
+        assert at.actions is not None
+        return -params * jnp.sum((at.actions - GOAL[None, None]) ** 2, axis=2)
+
+
+def support_of(actions: jax.Array) -> Support:
+    states, count, _ = actions.shape
+    return Support(jnp.zeros((states, 2)), jnp.full((states, count), 1 / count), actions)
+
+
+def test_half_of_the_candidates_go_so_far_up_the_slope_however_steep_it_is() -> None:
+    actions = jax.random.uniform(jax.random.key(0), (7, 6, 3), minval=-0.9, maxval=0.9)
+    for steepness in (1e-3, 1e3):
+        after = ascended(Hill(), jnp.float32(steepness), support_of(actions), jnp.float32(0.05))
+        np.testing.assert_array_equal(after.actions[:, :3], actions[:, :3])
+        move = np.asarray(after.actions[:, 3:] - actions[:, 3:])
+        np.testing.assert_allclose(np.sqrt(np.mean(move**2, axis=2)), 0.05, rtol=1e-3)
+        way = np.asarray(GOAL) - np.asarray(actions[:, 3:])
+        cosine = np.sum(move * way, axis=2) / np.linalg.norm(move, axis=2)
+        np.testing.assert_allclose(cosine, np.linalg.norm(way, axis=2), rtol=1e-3)
+
+
+def test_candidates_stay_where_nothing_rises_and_within_their_bounds() -> None:
+    top = support_of(jnp.broadcast_to(GOAL, (2, 4, 3)))
+    for params, length in ((1.0, 0.05), (0.0, 0.05), (1.0, 0.0)):
+        after = ascended(Hill(), jnp.float32(params), top, jnp.float32(length))
+        np.testing.assert_array_equal(after.actions, top.actions)
+    far = ascended(Hill(), jnp.float32(-1), support_of(jnp.full((2, 4, 3), 0.95)), jnp.float32(1))
+    assert np.abs(far.actions).max() <= 1

@@ -27,7 +27,6 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "candidate-noise-0.3": ("kl", {"candidate_noise": 0.3}),
     "candidate-ascent-0": ("kl", {"candidate_ascent": 0.0}),
     "candidate-ascent-0.1": ("kl", {"candidate_ascent": 0.1}),
-    "averaging-0": ("kl", {"averaging": 0.0}),
     "n-step-1": ("kl", {"n_step": 1}),
     "n-step-3": ("kl", {"n_step": 3}),
     "pessimism-0": ("kl", {"pessimism": 0.0}),

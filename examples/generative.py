@@ -51,8 +51,7 @@ def generated(actions: np.ndarray) -> np.ndarray:
         )
         return (number + 1, generator, optimiser), None
 
-    begun = policy.init(jax.random.key(0))
-    first = (jnp.zeros(()), begun.generator, begun.optimiser)
+    first = (jnp.zeros(()), *policy.init(jax.random.key(0)))
     (_, generator, _), _ = jax.lax.scan(step, first, jax.random.split(jax.random.key(1), STEPS))
     tau = jax.random.uniform(jax.random.key(2), (1, DRAWS, 2))
     return np.asarray(policy.sample(generator, nowhere[:1], tau)[0])

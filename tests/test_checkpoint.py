@@ -139,7 +139,7 @@ def test_a_flipped_byte_is_noticed_wherever_it_is(saved: Path, flip: int) -> Non
 def test_a_file_of_the_first_format_is_named(tmp_path: Path) -> None:
     path = tmp_path / "old.odrpo"
     save_file({"x": np.zeros(2)}, path, metadata={"odrpo": '{"format": 1, "version": "0.1.0"}'})
-    with pytest.raises(ValueError, match="its format is 1, this version of odrpo reads 4"):
+    with pytest.raises(ValueError, match="its format is 1, this version of odrpo reads 3"):
         checkpoint.read(path)
 
 
@@ -172,7 +172,7 @@ def test_a_foreign_file_is_named(tmp_path: Path, name: str) -> None:
 def test_another_format_is_named(tmp_path: Path) -> None:
     path = tmp_path / "model.odrpo"
     checkpoint.write(path, {}, {"format": 99, "version": "7.0"})
-    message = f"{path}: its format is 99, this version of odrpo reads 4; .* by odrpo 7.0"
+    message = f"{path}: its format is 99, this version of odrpo reads 3; .* by odrpo 7.0"
     with pytest.raises(ValueError, match=message):
         checkpoint.read(path)
 

@@ -12,7 +12,7 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-FORMAT = 4
+FORMAT = 3
 
 
 def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:

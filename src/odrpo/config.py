@@ -203,13 +203,6 @@ class Config:
         "Levels at which a generative policy knows the quantiles of an action.",
     )
 
-    averaging: float = setting(
-        0.0,
-        "What is best is asked of a mean of the generative policy over about this share of all its "
-        "gradient steps so far, so that no single one decides; 0: of the last.",
-        static=False,
-    )
-
     replay_size: int = setting(
         1_000_000,
         "Transitions that are kept.",

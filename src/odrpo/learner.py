@@ -65,7 +65,6 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
             config.policy_epochs,
             config.minibatch,
             config.projection_states,
-            config.averaging,
         )
     return CategoricalPolicy(
         sizes.features,

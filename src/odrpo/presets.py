@@ -70,7 +70,6 @@ CONTINUOUS: dict[str, Settings] = {
         "minibatch": 128,
         "projection_states": 32,
         "smoothing": 0.0,
-        "averaging": 0.05,
         "final_fraction": 0.1,
         "horizon": 300_000,
         "num_envs": 1,
@@ -92,7 +91,6 @@ ON_POLICY: dict[str, Settings] = {
         "minibatch": 256,
         "projection_states": 1024,
         "smoothing": 0.0,
-        "averaging": 0.05,
         "num_envs": 8,
         "num_steps": 256,
     },
@@ -173,7 +171,6 @@ PAPER_GENERATIVE: Settings = CONTINUOUS["all"] | {
     "layer_norm": False,
     "polyak": 0.005,
     "updates_per_step": 0.5,
-    "averaging": 0.0,
     "final_fraction": 1.0,
 }
 """The paper gives no radius for these, and its code a beta for all states: the radius is ours."""

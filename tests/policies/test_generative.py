@@ -1,7 +1,6 @@
 """The generative policy against distributions that are known."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -103,7 +102,7 @@ def test_quantiles_are_those_of_the_weighted_actions() -> None:
         )
         return tuple(carry), None
 
-    first = policy.init(jax.random.key(0))[:2]
+    first = tuple(policy.init(jax.random.key(0)))
     (generator, _), _ = jax.jit(lambda c, x: jax.lax.scan(step, c, x))(
         first, jnp.linspace(1, 0, 1000)
     )
@@ -116,25 +115,6 @@ def test_the_best_action_is_the_median() -> None:
     params = POLICY.init(jax.random.key(5))
     half = POLICY.sample(params.generator, NOWHERE, jnp.full((32, 1, 2), 0.5))
     np.testing.assert_array_equal(POLICY.best(params, NOWHERE, None), half[:, 0])
-
-
-@pytest.mark.parametrize(("averaging", "share"), [(0.0, 1.0), (0.5, 1 / 4.5), (0.9, 1 / 8.1)])
-def test_the_best_action_is_asked_of_a_mean_over_a_share_of_the_steps(
-    averaging: float, share: float
-) -> None:
-    policy = replace(POLICY, averaging=averaging)
-    at = policy.at(policy.init(jax.random.key(0)), NOWHERE, jax.random.key(1))
-    target = jnp.broadcast_to(jnp.eye(16)[:1], at.policy.shape)
-    params = policy.init(jax.random.key(5))
-    for number in range(9):
-        before, key = params, jax.random.key(number)
-        params = policy.project(before, at, target, jnp.full(32, 1 / 32), key, jnp.float32(1e-2))
-    for old, new, mean in zip(
-        *map(jax.tree.leaves, (before.average, params.generator, params.average)), strict=True
-    ):
-        np.testing.assert_allclose(mean, (1 - share) * old + share * new, rtol=1e-4, atol=1e-6)
-    alone = policy.best(params._replace(average=params.generator), NOWHERE, None)
-    assert (np.abs(policy.best(params, NOWHERE, None) - alone).max() == 0) == (averaging == 0)
 
 
 def test_a_projection_moves_probability_to_where_the_target_has_it() -> None:

@@ -32,12 +32,10 @@ class Generator(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The generator, where its optimiser stands, and a mean of the last generators."""
+    """The generator, and where its optimiser stands."""
 
     generator: Generator
     optimiser: Any
-    average: Generator
-    """What is best is asked of it: a step that went wrong is one of many there."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +60,6 @@ class GenerativePolicy:
     minibatch: int
     subset: int | None
     """The fit uses so many states, drawn anew at each update; None: all."""
-    averaging: Array | float = 0.0
-    """The mean is over about this share of all gradient steps; 0: over the last update."""
     head: int = 32
 
     def init(self, key: jax.Array) -> Network:
@@ -78,7 +74,7 @@ class GenerativePolicy:
             0.01 * drawn(jax.random.normal, out_key, (count, head, self.levels)) / head**0.5,
             jnp.zeros((count, self.levels)),
         )
-        return Network(generator, adam.init(generator), generator)
+        return Network(generator, adam.init(generator))
 
     def act(self, params: Network, observation: Array, key: jax.Array, mask: None) -> Array:
         """Actions drawn, (S, D)."""
@@ -86,9 +82,10 @@ class GenerativePolicy:
         return self.generate(params, observation, tau)
 
     def best(self, params: Network, observation: Array, mask: None) -> Array:
-        """The median of each dimension given those before, on average, (S, D)."""
-        middle = jnp.full((len(observation), self.dimensions), 0.5)
-        return self.generate(params._replace(generator=params.average), observation, middle)
+        """The median of each dimension given those before, (S, D)."""
+        return self.generate(
+            params, observation, jnp.full((len(observation), self.dimensions), 0.5)
+        )
 
     def generate(self, params: Network, observation: Array, tau: Array) -> Array:
         """What noise (S, D) between 0 and 1 makes, (S, D)."""
@@ -127,15 +124,7 @@ class GenerativePolicy:
             return self.loss(generator, *data)
 
         data = some_rows(subset_key, data, self.subset)
-        generator, optimiser, average = params
-        steps = optimiser.count
-        generator, optimiser = fit(
-            loss, generator, optimiser, data, fit_key, rate, self.epochs, self.minibatch
-        )
-        new, all_steps = (x.astype(rate.dtype) for x in (optimiser.count - steps, optimiser.count))
-        share = jnp.minimum(new / jnp.maximum(self.averaging * all_steps, 1e-6), 1)
-        average = jax.tree.map(lambda mean, x: mean + share * (x - mean), average, generator)
-        return Network(generator, optimiser, average)
+        return Network(*fit(loss, *params, data, fit_key, rate, self.epochs, self.minibatch))
 
     def on_support(self, params: Network, old: Network, support: Support) -> Array:
         """The old probabilities of the support's actions times how much denser it is there now."""

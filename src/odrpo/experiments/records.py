@@ -1,6 +1,7 @@
 """The record of an experiment: all that tables and figures are made from, as small JSON files."""
 
 import json
+import re
 import subprocess
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
@@ -11,6 +12,8 @@ from odrpo.config import Config
 from odrpo.records import Episode
 
 POINTS = 200
+INNERMOST = re.compile(r"\[[^\[\]{}]*\]")
+"""Lists of numbers, such as a point of a curve, stand in one line."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,8 @@ def write_record(record: Record, folder: Path) -> Path:
     """Write it as JSON."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{record.env}-{record.kind}-{record.metric}.json"
-    path.write_text(json.dumps(asdict(record), indent=1, default=float) + "\n")
+    text = json.dumps(asdict(record), indent=1, default=float)
+    path.write_text(re.sub(INNERMOST, lambda found: " ".join(found[0].split()), text) + "\n")
     return path
 
 

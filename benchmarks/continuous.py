@@ -47,6 +47,7 @@ OFF_POLICY: dict[str, Any] = {
     "num_steps": 8,
     "updates_per_step": 1,
     "candidates": 16,
+    "candidate_ascent": 0.0,
     "projection_states": 32,
     "warm_up": WARM_UP,
 }

@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import tyro
 
+from odrpo.config import Config
 from odrpo.curves import plot_curves
 from odrpo.experiments import (
     Record,
@@ -26,7 +27,7 @@ from odrpo.experiments import (
     write_record,
 )
 from odrpo.model import ODRPO
-from odrpo.presets import TASKS
+from odrpo.presets import TASKS, of_metric
 
 FOLDER = Path(__file__).parent.parent / "results" / "learning"
 METRICS = ("kl", "wasserstein")
@@ -253,7 +254,19 @@ def described(record: Record) -> str:
     """Which settings, and whether they use a model."""
     if record.kind == "longer":
         return f"tuned, {record.timesteps:,} steps"
+    if record.kind == "tuned" and not is_present(record):
+        return "tuned, by an earlier preset"
     return record.kind + (" (model-based)" if record.config["critic"] == "model" else "")
+
+
+def is_present(record: Record) -> bool:
+    """Whether it has the settings that the preset of its task has now."""
+    task, known = TASKS.get(record.env), Config().to_json() | record.config
+    preset = {} if task is None else of_metric(task.tuned, record.metric)
+    return all(
+        known[name] == (list(value) if isinstance(value, tuple) else value)
+        for name, value in preset.items()
+    )
 
 
 def listed(values: list[float]) -> str:

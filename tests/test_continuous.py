@@ -58,6 +58,7 @@ def missed_by(model: odrpo.ODRPO) -> float:
         pytest.param("kl", {"n_step": 3, "next_actions": 4}, marks=pytest.mark.slow),
         pytest.param("kl", {"updates_per_step": 0.25}, marks=pytest.mark.slow),
         pytest.param("kl", {"normalise_observations": True}, marks=pytest.mark.slow),
+        pytest.param("kl", {"candidate_ascent": 0.1}, marks=pytest.mark.slow),
     ],
 )
 def test_the_action_that_pays_is_found_at_every_state(metric: str, settings: dict) -> None:
@@ -72,9 +73,16 @@ def test_it_is_found_on_policy_too(advantages: str) -> None:
     assert missed_by(model.learn(40_000)) < 0.15
 
 
+def test_the_step_is_taken_among_candidates_up_the_slope() -> None:
+    gains = {
+        aim(candidate_ascent=length).learn(1).records.updates[0]["gain"] for length in (0, 0.2)
+    }
+    assert len(gains) == 2
+
+
 def test_the_certificate_holds_at_every_update() -> None:
-    for metric in ("kl", "wasserstein"):
-        model = aim(metric).learn(600)
+    for metric, ascent in (("kl", 0.0), ("kl", 0.1), ("wasserstein", 0.0)):
+        model = aim(metric, candidate_ascent=ascent).learn(600)
         for row in model.records.updates:
             assert row["distance"] <= row["radius"] * (1 + 1e-4)
             assert abs(row["gap"]) <= 1e-4 * (1 + row["gain"])

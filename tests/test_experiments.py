@@ -41,6 +41,9 @@ def test_a_seed_joins_those_that_are_recorded(tmp_path: Path) -> None:
     record, _ = run_task("CliffWalking-v1", "kl", [3], timesteps=2_000, evaluation_episodes=2)
     assert not has_seed(tmp_path, "CliffWalking-v1", "tuned", "kl", 3)
     add_seeds(record, tmp_path)
+    curve = [list(point) for point in record.seeds[0].curve]
+    assert len(curve) > 1
+    assert read_records(tmp_path)[0].seeds[0].curve == curve
     # One of an earlier version, which had fewer settings.
     fewer = {name: value for name, value in record.config.items() if name != "octaves"}
     add_seeds(replace(record, config=fewer, metric="sinkhorn"), tmp_path)

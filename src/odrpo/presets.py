@@ -297,11 +297,11 @@ REACHER = _generative("Reacher-v5", 100_000, -5.1, -5.9, -7.5, -64.2, threshold=
 HOPPING: dict[str, Settings] = {"all": UPRIGHT["all"] | {"candidate_noise": 0.3}}
 HOPPER = _generative("Hopper-v5", 300_000, 2781, 2713, 2590, 42, HOPPING, threshold=3000)
 WALKER = _generative("Walker2d-v5", 300_000, 3686, 2667, 3179, -4, UPRIGHT, threshold=3000)
-# Who can't fall need not become careful, and may follow the slope of what is thought of actions.
+# Who can't fall need not become careful. With many joints few draws lie where the critic points.
 RUNNING: dict[str, Settings] = {"all": {"final_fraction": 1.0, "candidate_ascent": 0.1}}
 CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684, RUNNING)
 # Most of what an ant sees are forces of contact, zero but for spikes, which dividing would blow up.
-# With eight joints noise is far from everything that is good: the slope finds what it does not.
+# With eight joints much noise is never any good.
 CRAWLING: dict[str, Settings] = {
     "all": RUNNING["all"] | {"normalise_observations": False, "candidate_noise": 0.03}
 }

@@ -47,6 +47,7 @@ class Aim(gymnasium.Env):
     """
 
     observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+    pays = 1.0
     action_space = gymnasium.spaces.Box(
         np.array([[-2.0, 0.0]], np.float32), np.array([[6.0, 1.0]], np.float32)
     )
@@ -59,7 +60,8 @@ class Aim(gymnasium.Env):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         assert self.action_space.contains(action)
         shares = 2 * (action - self.action_space.low) / np.ptp(self.bounds(), axis=0) - 1
-        return self.seen, -float(np.sum((shares[0] - self.seen / 2) ** 2)), True, False, {}
+        missed = float(np.sum((shares[0] - self.seen / 2) ** 2))
+        return self.seen, -self.pays * missed, True, False, {}
 
     def bounds(self) -> np.ndarray:
         return np.stack([self.action_space.low, self.action_space.high])
@@ -83,3 +85,37 @@ class Endless(gymnasium.Env):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         self.time += 1
         return np.zeros(1, np.float32), 1.0, False, self.time == 4, {}
+
+
+class Later(gymnasium.Env):
+    """Where an action aimed at is paid for at the next step only: values travel back in time."""
+
+    observation_space = gymnasium.spaces.Box(-2, 2, (2,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.aim, self.missed = float(self.np_random.uniform(-0.8, 0.8)), None
+        return np.array([0, self.aim], np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        if self.missed is None:
+            self.missed = float(action[0]) - self.aim
+            return np.array([1, self.missed], np.float32), 0.0, False, False, {}
+        return np.zeros(2, np.float32), -(self.missed**2), True, False, {}
+
+
+class Staying(gymnasium.Env):
+    """The counterpart of `ending_reward`: an action above zero ends the episode."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+        self.time = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        self.time += 1
+        ends = bool(action[0] > 0)
+        return np.zeros(1, np.float32), 2.0 if ends else 1.0, ends, self.time == 4, {}

@@ -54,6 +54,28 @@ def test_evaluation_ends_where_the_environment_does_not(host: bool) -> None:
     np.testing.assert_allclose(returns, 10)
 
 
+class Pays(gymnasium.Env):
+    """One step that pays what is done."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+    action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,), np.float64)
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        return np.zeros(1, np.float32), float(action[0]), True, False, {}
+
+
+class AlwaysFar(Always):
+    def predict(self, observation: Any, deterministic: bool = False) -> tuple[np.ndarray, None]:
+        return np.full((len(observation), 1), self.action, float), None
+
+
+def test_the_actions_of_another_library_are_taken_as_they_are() -> None:
+    np.testing.assert_array_equal(odrpo.evaluate(AlwaysFar(50), Pays, episodes=3), 50)
+
+
 def test_a_file_is_no_model() -> None:
     with pytest.raises(ValueError, match=r"model: 'model.odrpo' has no predict; .*ODRPO\.load"):
         odrpo.evaluate("model.odrpo", walk(5))

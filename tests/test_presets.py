@@ -20,6 +20,13 @@ def test_presets_fit_their_environment(env: str) -> None:
             Config.create(metric=metric(), **settings).check_spaces(*sizes)
 
 
+@pytest.mark.parametrize("critic", [None, "replay", "table"])
+def test_an_endless_task_has_a_limit_whatever_is_chosen(critic: str | None) -> None:
+    sizes = sizes_of(*spaces_of(make("CliffWalking-v1", 1, "auto", None)))
+    for preset in ("tuned", "paper", "default"):
+        assert settings_for("CliffWalking-v1", "kl", sizes, preset, critic)[1] == 200
+
+
 def test_the_paper_sizes_of_a_generative_policy() -> None:
     paper = TASKS["HalfCheetah-v5"].paper
     assert paper["hidden"] == (400, 300)

@@ -9,7 +9,7 @@ import numpy as np
 
 from odrpo.advantages import estimate_returns, on_support
 from odrpo.config import Config
-from odrpo.critics import Samples
+from odrpo.critics import NetworkCritic, Samples
 from odrpo.envs.env import Array, Env
 from odrpo.exact_step import (
     Info,
@@ -116,20 +116,20 @@ def improve(
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), batch)
     valid = flat.valid.astype(jnp.float32)
+    if config.normalise_observations and sizes.states is None:
+        learner = learner._replace(normaliser=learner.normaliser.update(flat.observation, valid))
 
     # Estimate: what the actions taken returned, then what every action is worth.
     at, action = where(config, sizes, learner, flat, at_key)
-    following = policy.at(
-        learner.policy,
-        features(config, sizes, learner, flat.next_observation),
-        next_key,
-    ).masked(flat.next_mask)
-    next_value = jnp.sum(following.policy * critic.values(learner.critic, following), axis=1)
+    beyond = features(config, sizes, learner, flat.next_observation)
+    if isinstance(critic, NetworkCritic):
+        next_value = critic.state_values(learner.critic, beyond)
+    else:
+        following = policy.at(learner.policy, beyond, next_key).masked(flat.next_mask)
+        next_value = jnp.sum(following.policy * critic.values(learner.critic, following), axis=1)
     target = estimate_returns(config, batch, next_value.reshape(batch.reward.shape)).reshape(-1)
     explained = explained_variance(target, chosen(critic.values(learner.critic, at), action), valid)
-    samples = Samples(
-        at, action, target, flat.reward, following.observation, flat.terminated, flat.valid
-    )
+    samples = Samples(at, action, target, flat.reward, beyond, flat.terminated, flat.valid)
     critic_params = critic.fit(
         learner.critic,
         samples,
@@ -166,8 +166,6 @@ def improve(
     )
     taken = Taken(support, problem, solution, explained)
     info = report(config, sizes, taken, policy_params, learner.policy, allowed)
-    if config.normalise_observations and sizes.states is None:
-        learner = learner._replace(normaliser=learner.normaliser.update(flat.observation, valid))
     return learner._replace(policy=policy_params, critic=critic_params), info
 
 

@@ -13,7 +13,7 @@ from odrpo.arguments import seed_of, whole
 from odrpo.config import Config
 from odrpo.envs import make
 from odrpo.envs.env import Array, Env
-from odrpo.envs.spaces import encode_actions
+from odrpo.envs.spaces import decode_actions
 from odrpo.learner import Learner, Sizes, act, best
 from odrpo.rollout.host import HostWalkers
 
@@ -104,6 +104,7 @@ def _on_device(
             action = best(config, sizes, learner, observation)
         else:
             action = act(config, sizes, learner, act_key, observation)
+        action = decode_actions(env.action_space, action)
         taken = jax.vmap(env.step)(jax.random.split(step_key, episodes), state, action)
         total = total + jnp.where(alive, taken.reward.astype(total.dtype), 0)
         alive = alive & ~(taken.terminated | taken.truncated)
@@ -121,13 +122,13 @@ def _on_host(
     share = episodes // env.num_envs + (np.arange(env.num_envs) < episodes % env.num_envs)
     returns: list[list[float]] = [[] for _ in share]
     unfinished = 0
-    walkers = HostWalkers(env, seed)
+    walkers = HostWalkers(env, seed, as_given=not hasattr(model, "learner"))
     key = jax.random.key(seed)
 
     def choose(number: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         if not hasattr(model, "learner"):
             actions, _ = model.predict(walkers.raw, deterministic=deterministic)
-            return encode_actions(env.single_action_space, np.asarray(actions))
+            return np.asarray(actions)
         drawn = key if deterministic else jax.random.fold_in(key, number)
         return model.act(observation, drawn, deterministic, mask)
 

@@ -16,7 +16,7 @@ class Normaliser(NamedTuple):
 
     @classmethod
     def init(cls, features: int) -> "Normaliser":
-        """Nothing seen: observations stay as they are."""
+        """Nothing seen yet."""
         return cls(jnp.zeros(()), jnp.zeros(features), jnp.ones(features))
 
     def apply(self, observation: Array) -> Array:

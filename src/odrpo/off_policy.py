@@ -37,23 +37,21 @@ def improve_from_replay(
     second core within one program. `reward_square` is the mean square of all rewards seen.
     """
     told = []
-    for first, some in chunks(minibatches):
-        given = (config, sizes, learner, some, reward_square, (key, first), progress)
-        with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as beside:
+        for first, some in chunks(minibatches):
+            given = (config, sizes, learner, some, reward_square, (key, first), progress)
             future = beside.submit(_finished, compiled_improve_critic, *given)
             learner, info = _finished(compiled_improve_policy, *given)
-        critic, explained = future.result()
-        learner = learner._replace(critic=critic)
-        told.append(info._replace(explained_variance=explained))
+            critic, explained = future.result()
+            learner = learner._replace(critic=critic)
+            told.append(info._replace(explained_variance=explained))
     return learner, told[0] if len(told) == 1 else _summary(told)
 
 
 def chunks(minibatches: Transitions) -> Iterator[tuple[int, Transitions]]:
-    """So many of them at a time, all of one size; with the number of the first."""
-    updates = len(minibatches.reward)
-    count = max(k for k in range(1, SIDE_BY_SIDE + 1) if updates % k == 0)
-    for first in range(0, updates, count):
-        yield first, Transitions(*(x[first : first + count] for x in minibatches))
+    """So many of them at a time, then what is left; with the number of the first."""
+    for first in range(0, len(minibatches.reward), SIDE_BY_SIDE):
+        yield first, Transitions(*(x[first : first + SIDE_BY_SIDE] for x in minibatches))
 
 
 def _finished(function: Callable, *arguments: Any) -> Any:

@@ -339,21 +339,22 @@ def settings_for(
     if preset not in ("tuned", "paper", "default"):
         raise ValueError(f'preset: {preset!r}; use "tuned", "paper" or "default"')
     task = TASKS.get(env or "")
+    limit = None if task is None else task.max_steps
     if preset == "paper":
         if task is None:
             raise ValueError(
                 f"preset: the paper has no settings for {env}; it has them for {', '.join(TASKS)}"
             )
         ours = {"radius": of_metric(CONTINUOUS, metric)["radius"]}
-        return ours | task.paper, task.max_steps
+        return ours | task.paper, limit
     if sizes.actions is None and critic == "network":
-        return of_metric(ON_POLICY, metric), None
+        return of_metric(ON_POLICY, metric), limit
     if sizes.actions is not None and critic == "replay":
-        return of_metric(REPLAY, metric), None
+        return of_metric(REPLAY, metric), limit
     if task is None or preset == "default":
         own = BEYOND_DEFAULTS.get(env or "", {}) if preset == "tuned" else {}
-        return of_metric(_defaults(sizes), metric) | own, None
-    return of_metric(task.tuned, metric), task.max_steps
+        return of_metric(_defaults(sizes), metric) | own, limit
+    return of_metric(task.tuned, metric), limit
 
 
 def _defaults(sizes: Sizes) -> dict[str, Settings]:

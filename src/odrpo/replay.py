@@ -26,7 +26,8 @@ class Replay:
 
     def __init__(self, capacity: int, num_envs: int, seed: int) -> None:
         """An empty one; memory is taken as it fills."""
-        self.capacity = max(1, capacity // num_envs)
+        # Of two steps of an environment one at least is more than a new beginning.
+        self.capacity = max(2, capacity // num_envs)
         self.num_envs = num_envs
         self.rng = np.random.default_rng(seed)
         self.arrays: dict[str, np.ndarray] = {}
@@ -57,6 +58,14 @@ class Replay:
         self.added += len(valid)
         share = len(valid) / self.added
         self.reward_square = np.float32(self.reward_square + share * (square - self.reward_square))
+
+    def forget(self, before: tuple[int, np.float32]) -> None:
+        """Go back to the rows and the mean square there were before.
+
+        What the ring has overwritten since can't be had back: then all is kept.
+        """
+        if self.added <= self.capacity:
+            self.added, self.reward_square = before
 
     def break_off(self) -> None:
         """What comes next does not follow from the last row: the environments begin anew."""
@@ -90,9 +99,11 @@ class Replay:
         oldest = self.added - filled
         row = self.rng.integers(0, filled, shape) + oldest
         env = self.rng.integers(0, self.num_envs, shape)
-        # Where an environment only began anew, nothing was done; before and after that it was.
+        # Where an environment only began anew, nothing was done.
         idle = ~self.arrays["valid"][row % self.capacity, env]
-        row = np.where(idle, np.where(row > oldest, row - 1, row + 1), row)
+        while idle.any():
+            row[idle] = self.rng.integers(0, filled, idle.sum()) + oldest
+            idle = ~self.arrays["valid"][row % self.capacity, env]
         first = (row % self.capacity, env)
         reward = np.zeros(shape, np.float32)
         factor = np.ones(shape, np.float32)

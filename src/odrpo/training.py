@@ -94,9 +94,16 @@ class _Alone:
 
     def __init__(self, model: "ODRPO") -> None:
         self.model = model
+        self.begun = -1
+        """The timestep at which the last update began."""
+        self.before: Any = None
+        """What was in the replay then."""
 
     def update(self) -> list[Result]:
         model, config = self.model, self.model.config
+        if model.replay is not None:
+            self.begun = model.num_timesteps
+            self.before = model.replay.added, model.replay.reward_square
         key, collect_key, improve_key = jax.random.split(model.state.key, 3)
         progress = np.float32(model.num_timesteps / config.horizon)
         state, batch = self._collect(model.state, collect_key, progress)
@@ -108,7 +115,7 @@ class _Alone:
         else:
             model.replay.add(batch)
             while model.replay.added * config.num_envs < config.warm_up:
-                collect_key = jax.random.fold_in(collect_key, 1)
+                collect_key = jax.random.split(collect_key)[0]
                 state, batch = self._collect(state, collect_key, progress)
                 model.replay.add(batch)
                 played = Played(*map(np.concatenate, zip(played, Played.of(batch), strict=True)))
@@ -117,9 +124,14 @@ class _Alone:
         return [(state, *jax.tree.map(np.asarray, (played, info)))]
 
     def broken_off(self, error: type[BaseException] | None, *_: object) -> None:
-        """After an error nobody knows which of the last steps are in the replay: begin anew."""
+        """After an error nobody knows where the environments stand: they begin anew.
+
+        What an update that was not taken had put into the replay, the next one puts there again.
+        """
         if error is not None and self.model.replay is not None:
             self.model.walkers = None
+            if self.begun == self.model.num_timesteps:
+                self.model.replay.forget(self.before)
             self.model.replay.break_off()
 
     def _collect(

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from odrpo.critics.unit import rescaled, spread, unit
 from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, descend, first_layer, init_layers
 from odrpo.policies import Support
@@ -31,7 +32,7 @@ class Ensemble(NamedTuple):
     slow: Layers
     optimiser: Any
     scale: Array
-    """The networks see values in this unit: see `rescale`."""
+    """The networks see values in this unit; zero until a reward is seen."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,11 @@ class EnsembleCritic:
         sizes = (self.features + (self.dimensions or 0), *self.hidden, self.actions or 1)
         keys = jax.random.split(key, self.members)
         layers = jax.vmap(lambda key: init_layers(key, sizes, 0.01))(keys)
-        return Ensemble(layers, layers, adam.init(layers), jnp.ones(()))
+        return Ensemble(layers, layers, adam.init(layers), jnp.zeros(()))
 
     def values(self, params: Ensemble, at: Support) -> Array:
         """Q of the support's actions, (S, N)."""
-        return params.scale * jnp.mean(
+        return unit(params.scale) * jnp.mean(
             self._outputs(params.layers, at.observation, at.actions), axis=0
         )
 
@@ -92,7 +93,8 @@ class EnsembleCritic:
         mean, least = jnp.mean(outputs, axis=0), jnp.min(outputs, axis=0)
         q = mean + self.pessimism * (least - mean)
         value = jnp.sum(following.policy * q, axis=1)
-        target = data.reward / params.scale + data.discount * value
+        scale = unit(params.scale)
+        target = data.reward / scale + data.discount * value
 
         def loss(layers: Layers) -> tuple[Array, Array]:
             known = self._taken(layers, seen, data.action)
@@ -102,16 +104,12 @@ class EnsembleCritic:
         layers, optimiser, known = descend(loss, params.layers, params.optimiser, rate)
         slow = jax.tree.map(lambda old, new: old + polyak * (new - old), params.slow, layers)
         after = Ensemble(layers, slow, optimiser, params.scale)
-        return after, params.scale * target, params.scale * jnp.mean(known, axis=0)
+        return after, scale * target, scale * jnp.mean(known, axis=0)
 
     def rescale(self, params: Ensemble, mean_square: Array, discount: Array) -> Ensemble:
         """Take about the spread of a discounted sum of rewards for the unit; values are kept."""
-        scale = jnp.maximum(jnp.sqrt(mean_square / jnp.maximum(1 - discount, 1e-3)), 1e-4)
-        ratio = params.scale / scale
-        layers, slow = (
-            [*below, (ratio * weights, ratio * bias)]
-            for *below, (weights, bias) in (params.layers, params.slow)
-        )
+        scale = spread(mean_square, discount)
+        layers, slow = rescaled((params.layers, params.slow), params.scale, scale)
         return params._replace(layers=layers, slow=slow, scale=scale)
 
     def _taken(self, layers: Layers, seen: Array, action: Array) -> Array:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.critics.critic import Samples
+from odrpo.critics.unit import rescaled, spread, unit
 from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, first_layer, fit, init_layers
 from odrpo.policies import Support
@@ -29,8 +30,7 @@ class Network(NamedTuple):
     """Those of V, and those of U where actions have values of their own."""
     optimiser: Any
     scale: Array
-    """Root mean square of the rewards, running, over sqrt(1 - gamma): about how far a discounted
-    sum of independent ones spreads. The networks see values in this unit."""
+    """The networks see values in this unit; zero until a reward is seen."""
     fits: Array
     """How many times it was fitted."""
     recent: Recent
@@ -82,11 +82,15 @@ class NetworkCritic:
             jnp.zeros(rows),
         )
         fits = jnp.zeros((), jnp.int32)
-        return Network(layers, adam.init(layers), jnp.ones(()), fits, recent)
+        return Network(layers, adam.init(layers), jnp.zeros(()), fits, recent)
 
     def values(self, params: Network, at: Support) -> Array:
         """(S, N)."""
-        return params.scale * self._normalised(params.layers, at)
+        return unit(params.scale) * self._normalised(params.layers, at)
+
+    def state_values(self, params: Network, observation: Array) -> Array:
+        """V, (S,): what `values` come to on average, whatever the policy does."""
+        return unit(params.scale) * apply_layers(params.layers[0], observation)[:, 0]
 
     def fit(
         self,
@@ -109,7 +113,7 @@ class NetworkCritic:
             values = self._normalised(layers, data.at)
             taken = data.action[:, None] == jnp.arange(self.actions)[None, :]
             chosen = jnp.sum(jnp.where(taken, values, 0), axis=1)
-            return jnp.mean(data.valid * (chosen - data.target / params.scale) ** 2) / 2
+            return jnp.mean(data.valid * (chosen - data.target / unit(params.scale)) ** 2) / 2
 
         layers, optimiser = fit(
             loss, params.layers, params.optimiser, data, key, rate, self.epochs, self.minibatch
@@ -129,18 +133,14 @@ class NetworkCritic:
         return value + better - jnp.sum(at.policy * better, axis=1, keepdims=True)
 
     def _rescale(self, params: Network, reward: Array, valid: Array, discount: Array) -> Network:
-        """Follow the scale of the rewards, with the values kept as they are (as PopArt does).
+        """Follow the size of the rewards, with the values kept as they are.
 
         The scale of the returns themselves would not do: where they are all alike, before a first
         success or after the last failure, the networks would see nothing but their noise.
         """
         share = jnp.maximum(self.scale_rate, 1 / (1 + params.fits).astype(params.scale.dtype))
         weight = valid / jnp.maximum(jnp.sum(valid), 1)
-        variance = jnp.sum(weight * reward**2) / jnp.maximum(1 - discount, 1e-3)
-        variance = params.scale**2 + share * (variance - params.scale**2)
-        scale = jnp.maximum(jnp.sqrt(variance), 1e-4)
-        ratio = params.scale / scale
-        layers = tuple(
-            [*below, (ratio * weights, ratio * bias)] for *below, (weights, bias) in params.layers
-        )
+        variance = spread(jnp.sum(weight * reward**2), discount) ** 2
+        scale = jnp.sqrt(params.scale**2 + share * (variance - params.scale**2))
+        layers = tuple(rescaled(params.layers, params.scale, scale))
         return params._replace(layers=layers, scale=scale)

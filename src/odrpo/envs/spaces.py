@@ -3,8 +3,12 @@
 from typing import Any
 
 import gymnasium
+import jax
+import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
+
+from odrpo.envs.env import Array
 
 SUPPORTED = "Discrete, Box, MultiDiscrete, MultiBinary, or a Dict or Tuple of these"
 
@@ -34,29 +38,37 @@ def action_dimensions(space: gymnasium.Space) -> int | None:
     return int(np.prod(space.shape)) if isinstance(space, spaces.Box) else None
 
 
-def decode_actions(space: gymnasium.Space, batch: np.ndarray) -> np.ndarray:
-    """What the environment takes, from numbers counted from 0, (B,), or from [-1, 1], (B, D)."""
+def decode_actions(space: gymnasium.Space, batch: Array) -> Array:
+    """What the environment takes, from numbers counted from 0, (B,), or from [-1, 1], (B, D).
+
+    Where it is, on the host or on the device.
+    """
     if isinstance(space, spaces.Discrete):
-        return batch + space.start
-    low, high = _bounds(space)
-    shares = (np.asarray(batch, np.float64).reshape(-1, *low.shape) + 1) / 2
-    actions = np.clip(low + shares * (high - low), low, high)
+        return batch + int(space.start)
+    xp: Any = jnp if isinstance(batch, jax.Array) else np
+    low, high = (bound[None] for bound in _bounds(space))
+    if xp is np:
+        batch = np.asarray(batch, np.float64)
+    shares = (batch.reshape(-1, *low.shape[1:]) + 1) / 2
+    actions = xp.clip(low + shares * (high - low), low, high)
     whole = np.issubdtype(space.dtype, np.integer)
-    return (np.rint(actions) if whole else actions).astype(space.dtype)
-
-
-def encode_actions(space: gymnasium.Space, batch: np.ndarray) -> np.ndarray:
-    """The way back: actions of the environment as the algorithm has them."""
-    if isinstance(space, spaces.Discrete):
-        return batch - space.start
-    low, high = _bounds(space)
-    shares = (batch - low[None]) / np.where(high > low, high - low, 1)[None]
-    return (2 * shares - 1).reshape(len(batch), -1).astype(np.float32)
+    kept = jax.dtypes.canonicalize_dtype(space.dtype) if xp is jnp else space.dtype
+    return (xp.rint(actions) if whole else actions).astype(kept)
 
 
 def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Those of a Box; one that is missing is put where [-3, 3] has it, or 6 from the other one."""
-    low, high = (bound.astype(np.float64) for bound in (space.low, space.high))
+    """Those of a Box; one that is missing is put where [-3, 3] has it, or 6 from the other one.
+
+    The largest float that there is stands for none, and so does what Gymnasium makes of infinity
+    where actions are integers: the largest one less two.
+    """
+    largest = np.inf
+    if space.dtype.kind == "f":
+        largest = np.finfo(space.dtype).max
+    elif space.dtype.itemsize >= 4:  # those of one or two bytes may well be meant
+        largest = np.iinfo(space.dtype).max - 2
+    low = np.where(space.low > -largest, space.low.astype(np.float64), -np.inf)
+    high = np.where(space.high < largest, space.high.astype(np.float64), np.inf)
     low = np.where(np.isfinite(low), low, np.minimum(-UNBOUNDED, high - 2 * UNBOUNDED))
     high = np.where(np.isfinite(high), high, np.maximum(UNBOUNDED, low + 2 * UNBOUNDED))
     return low, high

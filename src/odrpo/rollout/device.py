@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array, Env
+from odrpo.envs.spaces import decode_actions
 from odrpo.rollout.batch import Batch
 
 Act = Callable[[jax.Array, Array, Array], Array]
@@ -47,7 +48,8 @@ def collect(
     def step(walkers: Walkers, row: tuple) -> tuple[Walkers, Batch]:
         fresh, (own_key, step_keys, number) = row
         action = act(own_key, walkers.observation, number)
-        taken = jax.vmap(env.step)(step_keys, walkers.state, action)
+        decoded = decode_actions(env.action_space, action)
+        taken = jax.vmap(env.step)(step_keys, walkers.state, decoded)
         reward = taken.reward.astype(jnp.float32)
         episode_return = walkers.episode_return + reward
         batch = Batch(

@@ -17,9 +17,10 @@ a mask or None."""
 class HostWalkers:
     """B environments in the midst of their episodes."""
 
-    def __init__(self, env: VectorEnv, seed: int | None = None) -> None:
-        """Begin an episode in each."""
+    def __init__(self, env: VectorEnv, seed: int | None = None, as_given: bool = False) -> None:
+        """Begin an episode in each; actions may come as they are to be given to it."""
         self.env = env
+        self.as_given = as_given
         self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self.actions = action_count(env.single_action_space)
         self.reset(seed)
@@ -64,7 +65,9 @@ class HostWalkers:
     def step(self, act: Act, number: int) -> dict[str, Any]:
         """One step in each environment: a row of a batch."""
         action = np.asarray(act(number, self.observation, self.mask))
-        taken = decode_actions(self.env.single_action_space, action)
+        taken = action
+        if not self.as_given:
+            taken = decode_actions(self.env.single_action_space, action)
         raw, reward, terminated, truncated, infos = self.env.step(taken)
         reward = np.asarray(reward, np.float32)
         valid = ~self.idle

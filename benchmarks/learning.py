@@ -260,15 +260,16 @@ def described(record: Record) -> str:
     if record.kind == "longer":
         return f"tuned, {record.timesteps:,} steps"
     if record.kind == "tuned" and not is_present(record):
-        return "tuned, by an earlier preset"
+        return "tuned, by an earlier version"
     return record.kind + (" (model-based)" if record.config["critic"] == "model" else "")
 
 
 def is_present(record: Record) -> bool:
-    """Whether it has the settings that the preset of its task has now."""
-    task, known = TASKS.get(record.env), Config().to_json() | record.config
+    """Whether it has the settings that the preset of its task has now, and no others."""
+    defaults = Config().to_json()
+    task, known = TASKS.get(record.env), defaults | record.config
     preset = {} if task is None else of_metric(task.tuned, record.metric)
-    return all(
+    return set(record.config) <= set(defaults) and all(
         known[name] == (list(value) if isinstance(value, tuple) else value)
         for name, value in preset.items()
     )

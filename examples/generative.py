@@ -38,7 +38,7 @@ def ring(rng: np.random.Generator) -> np.ndarray:
 
 def generated(actions: np.ndarray) -> np.ndarray:
     """Draws from a generative policy after quantile regression to the actions."""
-    policy = GenerativePolicy(1, 2, (64, 64), 32, 16, 0.0, 1, 64, None, head=128)
+    policy = GenerativePolicy(1, 2, (64, 64), 32, 128, 16, 0.0, 1, 64, None)
     nowhere = jnp.zeros((8, 1))
 
     def step(carry: tuple, key: jax.Array) -> tuple:

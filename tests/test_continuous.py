@@ -419,9 +419,6 @@ def test_what_the_environment_gets_is_within_its_bounds() -> None:
             np.array([[-np.inf, 2.0]], np.float32), np.array([[np.inf, np.inf]], np.float32)
         )
 
-        def bounds(self) -> np.ndarray:
-            return np.array([[[-3.0, 2.0]], [[3.0, 8.0]]])
-
     model = odrpo.ODRPO(Unbounded, **SMALL)
     actions = np.stack([model.predict(np.zeros(2))[0] for _ in range(50)])
     assert (actions >= [-3, 2]).all()

@@ -202,6 +202,10 @@ class Config:
         16,
         "Levels at which a generative policy knows the quantiles of an action.",
     )
+    head: int = setting(
+        32,
+        "Units of the layer that each component of an action has of its own.",
+    )
 
     replay_size: int = setting(
         1_000_000,
@@ -209,7 +213,7 @@ class Config:
     )
     warm_up: int = setting(
         2_000,
-        "Timesteps of random actions before the first update.",
+        "Timesteps before the first update; the actions of a new policy are all but uniform.",
     )
     updates_per_step: float = setting(
         1.0,

@@ -17,7 +17,11 @@ FEWEST_STATES = 4
 
 
 class Info(NamedTuple):
-    """What an update reports, a scalar each."""
+    """What an update reports, a scalar each.
+
+    One from replay is many steps: of their gaps the worst and of their distances the largest, of
+    all else the mean, but what the projection made of a step is told of the last.
+    """
 
     beta: Array
     """The optimal dual variable (or the one that was held)."""

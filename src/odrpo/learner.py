@@ -60,6 +60,7 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
             sizes.dimensions or 0,
             config.hidden,
             config.levels,
+            config.head,
             config.candidates,
             config.candidate_noise,
             config.policy_epochs,

@@ -111,7 +111,8 @@ class ODRPO:
         """Train for so many more timesteps; calling it again goes on where it stopped.
 
         Args:
-            total_timesteps: How many; the last update may go a little beyond.
+            total_timesteps: How many; the last update may go a little beyond, the first from
+                replay comes after `warm_up`.
             callback: A function of (model, row), an odrpo.callbacks.Callback, or a list of them.
             progress_bar: Whether to tell how far it is, by a bar on a terminal and by a line every
                 half minute elsewhere; None: on a terminal.

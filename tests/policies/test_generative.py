@@ -16,7 +16,8 @@ POLICY = GenerativePolicy(
     features=1,
     dimensions=2,
     hidden=(64, 64),
-    levels=32,
+    levels=16,
+    head=32,
     candidates=16,
     candidate_noise=0.0,
     epochs=1,
@@ -67,7 +68,7 @@ def test_two_modes_are_kept_apart() -> None:
     # The second dimension follows the first: hardly any draw has the sign of the wrong mode.
     assert np.mean(drawn[:, 0] * drawn[:, 1] > 0) < 0.03
     for dimension in range(2):
-        assert wasserstein_distance(drawn[:, dimension], true[:, dimension]) < 0.04
+        assert wasserstein_distance(drawn[:, dimension], true[:, dimension]) < 0.02
 
 
 @pytest.mark.slow
@@ -92,7 +93,7 @@ def test_it_begins_uniform() -> None:
 
 def test_quantiles_are_those_of_the_weighted_actions() -> None:
     """Of one dimension, at levels that lie well within the share of an action."""
-    policy = GenerativePolicy(1, 1, (32,), 9, 3, 0.0, 1, 64, None)
+    policy = GenerativePolicy(1, 1, (32,), 9, 32, 3, 0.0, 1, 64, None)
     where, actions = jnp.zeros((1, 1)), jnp.array([[[-0.5], [0.0], [0.8]]])
     weights = jnp.array([[0.45, 0.35, 0.2]])
 

@@ -1,4 +1,7 @@
-"""What every critic offers: values of all actions, fitted to samples of the current policy."""
+"""What a critic offers: values of all actions, fitted to samples of the current policy.
+
+One that is fitted to transitions from replay offers a step in place of a fit: see `ensemble`.
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol

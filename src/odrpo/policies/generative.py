@@ -52,6 +52,8 @@ class GenerativePolicy:
     hidden: tuple[int, ...]
     levels: int
     """M."""
+    head: int
+    """Units of the hidden layer of a dimension."""
     candidates: int
     """Actions drawn at each state of the support."""
     candidate_noise: Array | None
@@ -60,7 +62,6 @@ class GenerativePolicy:
     minibatch: int
     subset: int | None
     """The fit uses so many states, drawn anew at each update; None: all."""
-    head: int = 32
 
     def init(self, key: jax.Array) -> Network:
         """Uniform on [-1, 1] in every dimension, or nearly so."""

@@ -50,6 +50,22 @@ def test_train_resume_evaluate(
         assert "mean -13.00 +- 0.00 over 7 episodes" in capsys.readouterr().out
 
 
+def test_continuous_actions_are_trained_resumed_and_evaluated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    folder = tmp_path / "run"
+    flags = ("--hidden", 16, 16, "--warm-up", 64, "--minibatch", 16, "--run-dir", folder)
+    run(monkeypatch, "train", "Pendulum-v1", "--timesteps", 400, "--episodes", 2, *flags)
+    run(monkeypatch, "resume", folder, "--timesteps", 80, "--episodes", 2)
+    assert timesteps(folder) == list(range(64, 480 + 1, 8))
+    model = odrpo.ODRPO.load(folder / "model.odrpo")
+    assert model.replay is not None
+    assert len(model.replay) == 480
+    capsys.readouterr()
+    run(monkeypatch, "evaluate", folder, "--episodes", 2)
+    assert "over 2 episodes" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_seeds_train_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture

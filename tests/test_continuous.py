@@ -243,7 +243,9 @@ def test_another_number_of_environments_is_for_a_file_without_transitions(tmp_pa
 
 
 def test_what_is_asked_for_after_a_warm_up_is_done(tmp_path: Path) -> None:
-    model = aim().learn(1)
+    model = aim()
+    with pytest.warns(UserWarning, match="1 are fewer than the 128 before the first update"):
+        model.learn(1)
     assert model.num_timesteps == 128
     assert model.learn(40).num_timesteps == 192
     model.save(tmp_path / "model.odrpo")
@@ -419,7 +421,8 @@ def test_what_the_environment_gets_is_within_its_bounds() -> None:
             np.array([[-np.inf, 2.0]], np.float32), np.array([[np.inf, np.inf]], np.float32)
         )
 
-    model = odrpo.ODRPO(Unbounded, **SMALL)
+    with pytest.warns(UserWarning, match=r"have no bounds; they are taken from \[-3, 3\]"):
+        model = odrpo.ODRPO(Unbounded, **SMALL)
     actions = np.stack([model.predict(np.zeros(2))[0] for _ in range(50)])
     assert (actions >= [-3, 2]).all()
     assert (actions <= [3, 8]).all()

@@ -66,7 +66,7 @@ def test_what_was_recorded_is_logged_though_training_was_interrupted(
     assert column(tmp_path, "timesteps") == list(range(64, 1025, 64))
     assert model.records.episodes
     assert read_episodes(tmp_path / "episodes.csv") == model.records.episodes
-    assert odrpo.ODRPO.load(tmp_path / "model.odrpo").num_timesteps == 1024
+    assert odrpo.ODRPO.load(tmp_path).num_timesteps == 1024
 
 
 def test_an_interruption_before_the_files_are_open_is_told_as_such(

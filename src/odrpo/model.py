@@ -2,6 +2,7 @@
 
 import dataclasses
 import secrets
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,13 @@ class ODRPO:
         self._begin(from_file=False)
         self._source: Any = env
         self._set_env(settings)
+        if not spaces.is_bounded(self.action_space):
+            warnings.warn(
+                f"env: actions of {self.action_space} have no bounds; they are taken from [-3, 3], "
+                "or up to 6 from the one bound that there is. gymnasium.wrappers.TransformAction "
+                "gives them others",
+                stacklevel=2,
+            )
         self.replay = self._new_replay()
         self.records = Records()
         self.target = 0
@@ -247,10 +255,13 @@ class ODRPO:
         """A model from its file; predicting needs no environment.
 
         Args:
-            path: What `save` wrote.
+            path: What `save` wrote, or the folder of a run.
             env: The environment to go on learning in; None: the one that the file names, if any.
         """
-        arrays, header = checkpoint.read(Path(path))
+        path = Path(path)
+        if path.is_dir():
+            path = path / "model.odrpo"
+        arrays, header = checkpoint.read(path)
         model: ODRPO = object.__new__(cls)
         try:
             model._read(arrays, header)

@@ -54,12 +54,7 @@ def train(
     for model in models:
         if model.env is None:
             raise ValueError("env: the model file names none; pass it to ODRPO.load(path, env=...)")
-        if model.num_timesteps and model.replay is not None and not model.replay.added:
-            warnings.warn(
-                f"the file of this model has no transitions, so that it begins with "
-                f"{model.config.warm_up} timesteps of warm-up; save(path, replay=True) keeps them",
-                stacklevel=3,
-            )
+        _warn_of_warm_up(model, total_timesteps)
         # Counted from what was asked for, not from where the last update ended: two calls make one.
         # But a warm-up may have gone far beyond, which no later call should have to make up for.
         beyond = model.num_timesteps - model.target
@@ -75,6 +70,24 @@ def train(
             _run(_Alone(model), [model], [own], progress_bar, stop)
     else:
         _run(_OnDevice(models), models, hooks, progress_bar, stop)
+
+
+def _warn_of_warm_up(model: "ODRPO", total_timesteps: int) -> None:
+    if model.replay is None or model.replay.added:
+        return
+    count = model.config.warm_up
+    if model.num_timesteps:
+        warnings.warn(
+            f"the file of this model has no transitions, so that it begins with {count} timesteps "
+            "of warm-up; save(path, replay=True) keeps them",
+            stacklevel=4,
+        )
+    elif total_timesteps < count:
+        warnings.warn(
+            f"total_timesteps: {total_timesteps} are fewer than the {count} before the first "
+            "update, which are taken all the same; ask for more, or for a smaller warm_up",
+            stacklevel=4,
+        )
 
 
 def _check_alike(models: Sequence["ODRPO"]) -> None:

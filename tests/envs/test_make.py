@@ -139,6 +139,12 @@ def test_a_missing_package_comes_with_the_line_that_installs_it(
         make(name, 1)
 
 
+@pytest.mark.filterwarnings("ignore:.*out of date")
+def test_an_id_that_has_moved_away_is_told_so() -> None:
+    with pytest.raises(ValueError, match=r"env: .*gymnasium-robotics"):
+        make("Hopper-v2", 1)
+
+
 REFUSED = {
     "unknown id": (("Nowhere-v0", 1), "env: .*Nowhere.* doesn't exist"),
     "unknown id on the device": (("Nowhere-v0", 1, "device"), "env: .*Nowhere.* doesn't exist"),

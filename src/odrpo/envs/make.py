@@ -87,14 +87,16 @@ def _has_table(spec: Any) -> bool:
 def _made(name: str, max_steps: int | None) -> gymnasium.Env:
     try:
         return gymnasium.make(name, max_episode_steps=max_steps)
-    except (gymnasium.error.Error, ModuleNotFoundError) as error:
+    except (gymnasium.error.Error, ImportError) as error:
         spec = gymnasium.registry.get(name)
         missing = isinstance(error, ModuleNotFoundError | gymnasium.error.DependencyNotInstalled)
         for extra in ("box2d", "mujoco") if missing else ():
             if spec is not None and extra in str(spec.entry_point):
                 # Gymnasium asks for packages one by one, and by other names.
-                what = f"{name} needs packages that are not installed"
-                raise ValueError(f"env: {what}; pip install 'odrpo[{extra}]'") from error
+                raise ValueError(
+                    f"env: {name} needs packages that are not installed; pip install "
+                    f"'odrpo[{extra}]', in a clone pip install '.[{extra}]'"
+                ) from error
         raise ValueError(f"env: {error}") from error
 
 

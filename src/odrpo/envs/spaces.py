@@ -56,8 +56,21 @@ def decode_actions(space: gymnasium.Space, batch: Array) -> Array:
     return (xp.rint(actions) if whole else actions).astype(kept)
 
 
-def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Those of a Box; one that is missing is put where [-3, 3] has it, or 6 from the other one.
+def is_bounded(space: gymnasium.Space) -> bool:
+    """Whether all components of an action have bounds."""
+    return isinstance(space, spaces.Discrete) or bool(np.isfinite(_given_bounds(space)).all())
+
+
+def _bounds(space: gymnasium.Space) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a Box; one that is missing is put where [-3, 3] has it, or 6 from the other one."""
+    low, high = _given_bounds(space)
+    low = np.where(np.isfinite(low), low, np.minimum(-UNBOUNDED, high - 2 * UNBOUNDED))
+    high = np.where(np.isfinite(high), high, np.maximum(UNBOUNDED, low + 2 * UNBOUNDED))
+    return low, high
+
+
+def _given_bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Those of a Box, infinite where there is none.
 
     The largest float that there is stands for none, and so does what Gymnasium makes of infinity
     where actions are integers: the largest one less two.
@@ -69,8 +82,6 @@ def _bounds(space: Any) -> tuple[np.ndarray, np.ndarray]:
         largest = np.iinfo(space.dtype).max - 2
     low = np.where(space.low > -largest, space.low.astype(np.float64), -np.inf)
     high = np.where(space.high < largest, space.high.astype(np.float64), np.inf)
-    low = np.where(np.isfinite(low), low, np.minimum(-UNBOUNDED, high - 2 * UNBOUNDED))
-    high = np.where(np.isfinite(high), high, np.maximum(UNBOUNDED, low + 2 * UNBOUNDED))
     return low, high
 
 

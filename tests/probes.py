@@ -105,15 +105,8 @@ class Later(gymnasium.Env):
         return np.zeros(2, np.float32), -(self.missed**2), True, False, {}
 
 
-class Staying(gymnasium.Env):
+class Staying(Endless):
     """The counterpart of `ending_reward`: an action above zero ends the episode."""
-
-    observation_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
-    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
-
-    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
-        self.time = 0
-        return np.zeros(1, np.float32), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
         self.time += 1

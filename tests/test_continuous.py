@@ -71,6 +71,7 @@ class Cheap(probes.Aim):
     pays = 1e-6
 
 
+@pytest.mark.slow
 def test_how_much_a_reward_is_does_not_matter() -> None:
     assert missed_by(odrpo.ODRPO(Cheap, **SMALL).learn(1400)) < 0.1
 

@@ -4,7 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from odrpo.off_policy import ascended
+from odrpo.exact_step import Info
+from odrpo.off_policy import ascended, summary
 from odrpo.policies import Support
 
 GOAL = jnp.array([0.5, -0.5, 0.0])
@@ -42,3 +43,10 @@ def test_candidates_stay_where_nothing_rises_and_within_their_bounds() -> None:
         np.testing.assert_array_equal(after.actions, top.actions)
     far = ascended(Hill(), jnp.float32(-1), support_of(jnp.full((2, 4, 3), 0.95)), jnp.float32(1))
     assert np.abs(far.actions).max() <= 1
+
+
+def test_what_is_told_of_many_steps_counts_each_of_them_once() -> None:
+    eight, five = (Info(*np.full(len(Info._fields), x, np.float32)) for x in (1.0, -14.0))
+    told = summary([eight, five], [8, 5])
+    assert told.gain == (8 - 5 * 14) / 13
+    assert (told.gap, told.distance) == (-14, 1)

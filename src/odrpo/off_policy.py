@@ -36,7 +36,7 @@ def improve_from_replay(
     Critic and policy learn at the same time, each in a thread: on a CPU, XLA makes little use of a
     second core within one program. `reward_square` is the mean square of all rewards seen.
     """
-    told = []
+    told, counts = [], []
     with ThreadPoolExecutor(1) as beside:
         for first, some in chunks(minibatches):
             given = (config, sizes, learner, some, reward_square, (key, first), progress)
@@ -45,7 +45,8 @@ def improve_from_replay(
             critic, explained = future.result()
             learner = learner._replace(critic=critic)
             told.append(info._replace(explained_variance=explained))
-    return learner, told[0] if len(told) == 1 else _summary(told)
+            counts.append(len(some.reward))
+    return learner, told[0] if len(told) == 1 else summary(told, counts)
 
 
 def chunks(minibatches: Transitions) -> Iterator[tuple[int, Transitions]]:
@@ -58,10 +59,12 @@ def _finished(function: Callable, *arguments: Any) -> Any:
     return jax.block_until_ready(function(*arguments))
 
 
-def _summary(told: list[Info]) -> Info:
+def summary(told: list[Info], counts: list[int]) -> Info:
+    """Of several reports, each of so many steps."""
     each = jax.tree.map(lambda *x: np.stack(x), *told)
     worst = each.gap[np.argmax(np.abs(each.gap))]
-    return jax.tree.map(np.mean, each)._replace(gap=worst, distance=each.distance.max())
+    mean = jax.tree.map(lambda x: np.average(x, weights=counts), each)
+    return mean._replace(gap=worst, distance=each.distance.max())
 
 
 def prepared(

@@ -82,7 +82,7 @@ def _warn_of_warm_up(model: "ODRPO", total_timesteps: int) -> None:
             "of warm-up; save(path, replay=True) keeps them",
             stacklevel=4,
         )
-    elif total_timesteps < count:
+    elif 0 < total_timesteps < count:
         warnings.warn(
             f"total_timesteps: {total_timesteps} are fewer than the {count} before the first "
             "update, which are taken all the same; ask for more, or for a smaller warm_up",

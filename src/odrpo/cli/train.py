@@ -127,9 +127,6 @@ def _train(
     models: list[ODRPO], timesteps: int, folder: Path, episodes: int, unfinished: bool = False
 ) -> None:
     console = Console()
-    config = models[0].config
-    if config.critic == "replay" and 0 < timesteps < config.warm_up and not unfinished:
-        console.print(f"it takes {config.warm_up:,} steps (--warm-up) before learning begins")
     before = sum(model.num_timesteps for model in models)
     began = time.perf_counter()
     with StopRequest() as stop:

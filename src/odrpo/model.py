@@ -14,7 +14,7 @@ from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm, checkpoint
 from odrpo.algorithm import compiled_act
-from odrpo.arguments import MOST_SEEDS, finite, seed_of, whole
+from odrpo.arguments import MOST_SEEDS, seed_of, whole
 from odrpo.callbacks import Callbacks
 from odrpo.config import Config, check_names
 from odrpo.config_checks import check_policy, check_updates, check_useful
@@ -22,7 +22,7 @@ from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
 from odrpo.learner import Learner, Sizes, best, probabilities
 from odrpo.presets import PresetName, settings_for
-from odrpo.records import Episode, Records
+from odrpo.records import Records
 from odrpo.replay import Replay
 from odrpo.rollout import device
 from odrpo.rollout.host import HostWalkers
@@ -233,14 +233,8 @@ class ODRPO:
             "config": self.config.to_json(),
             "observation_space": spaces.to_json(self.observation_space),
             "action_space": spaces.to_json(self.action_space),
-            "timesteps": self.num_timesteps,
-            "updates": self.records.update_count,
             "target": self.target,
-            "seconds": self.records.seconds,
-            "episodes": self.records.episode_count,
-            "recent_episodes": self.records.recent,
-            "largest_gap": self.records.largest_gap,
-            "largest_use": self.records.largest_use,
+            **self.records.to_json(),
         }
         arrays = checkpoint.flatten(self.state)
         if self.state.walkers is None:  # of a file whose environment was not needed yet
@@ -289,16 +283,7 @@ class ODRPO:
         self.action_space = spaces.from_json(header["action_space"])
         self.sizes = sizes_of(self.observation_space, self.action_space)
         self._begin(from_file=True)
-        recent = [Episode(*episode) for episode in header["recent_episodes"]]
-        self.records = Records(
-            timesteps=whole("timesteps", header["timesteps"]),
-            episodes=recent,
-            earlier_episodes=whole("episodes", header["episodes"]) - len(recent),
-            update_count=whole("updates", header["updates"]),
-            seconds=finite("seconds", header["seconds"]),
-            largest_gap=finite("largest_gap", header["largest_gap"]),
-            largest_use=finite("largest_use", header["largest_use"]),
-        )
+        self.records = Records.from_json(header)
         self.target = whole("target", header["target"])
         template = jax.eval_shape(
             lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)

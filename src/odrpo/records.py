@@ -1,10 +1,11 @@
 """What training remembers: a row for every update, and every episode."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from odrpo.arguments import finite, whole
 from odrpo.exact_step import Info
 from odrpo.rollout import Batch
 
@@ -122,3 +123,29 @@ class Records:
         means = np.convolve(returns, np.ones(WINDOW) / WINDOW, "valid")
         above = np.flatnonzero(means >= threshold)
         return float(self.episodes[above[0] + WINDOW - 1].timesteps) if len(above) else np.inf
+
+    def to_json(self) -> dict[str, Any]:
+        """What a file keeps of it: counts, the last episodes and the worst certificates."""
+        return {
+            "timesteps": self.timesteps,
+            "updates": self.update_count,
+            "seconds": self.seconds,
+            "episodes": self.episode_count,
+            "recent_episodes": self.recent,
+            "largest_gap": self.largest_gap,
+            "largest_use": self.largest_use,
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Records":
+        """Those of a run that goes on from what `to_json` kept."""
+        recent = [Episode(*episode) for episode in values["recent_episodes"]]
+        return cls(
+            timesteps=whole("timesteps", values["timesteps"]),
+            episodes=recent,
+            earlier_episodes=whole("episodes", values["episodes"]) - len(recent),
+            update_count=whole("updates", values["updates"]),
+            seconds=finite("seconds", values["seconds"]),
+            largest_gap=finite("largest_gap", values["largest_gap"]),
+            largest_use=finite("largest_use", values["largest_use"]),
+        )

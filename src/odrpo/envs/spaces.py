@@ -1,5 +1,6 @@
 """Gymnasium's spaces as the algorithm sees them: a state's index, or a vector of features."""
 
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -43,17 +44,27 @@ def decode_actions(space: gymnasium.Space, batch: Array) -> Array:
 
     Where it is, on the host or on the device.
     """
+    return action_decoder(space)(batch)
+
+
+def action_decoder(space: gymnasium.Space) -> Callable[[Array], Array]:
+    """`decode_actions` for many batches of one space: to find its bounds takes the longest."""
     if isinstance(space, spaces.Discrete):
-        return batch + int(space.start)
-    xp: Any = jnp if isinstance(batch, jax.Array) else np
+        start = int(space.start)
+        return lambda batch: batch + start
     low, high = (bound[None] for bound in _bounds(space))
-    if xp is np:
-        batch = np.asarray(batch, np.float64)
-    shares = (batch.reshape(-1, *low.shape[1:]) + 1) / 2
-    actions = xp.clip(low + shares * (high - low), low, high)
     whole = np.issubdtype(space.dtype, np.integer)
-    kept = jax.dtypes.canonicalize_dtype(space.dtype) if xp is jnp else space.dtype
-    return (xp.rint(actions) if whole else actions).astype(kept)
+
+    def decode(batch: Array) -> Array:
+        xp: Any = jnp if isinstance(batch, jax.Array) else np
+        if xp is np:
+            batch = np.asarray(batch, np.float64)
+        shares = (batch.reshape(-1, *low.shape[1:]) + 1) / 2
+        actions = xp.minimum(xp.maximum(low + shares * (high - low), low), high)
+        kept = jax.dtypes.canonicalize_dtype(space.dtype) if xp is jnp else space.dtype
+        return (xp.rint(actions) if whole else actions).astype(kept)
+
+    return decode
 
 
 def is_bounded(space: gymnasium.Space) -> bool:

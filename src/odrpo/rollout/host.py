@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from odrpo.envs.spaces import action_count, decode_actions, encode
+from odrpo.envs.spaces import action_count, action_decoder, encode
 from odrpo.rollout.batch import Batch
 
 Act = Callable[[int, np.ndarray, np.ndarray | None], np.ndarray]
@@ -20,7 +20,7 @@ class HostWalkers:
     def __init__(self, env: VectorEnv, seed: int | None = None, as_given: bool = False) -> None:
         """Begin an episode in each; actions may come as they are to be given to it."""
         self.env = env
-        self.as_given = as_given
+        self.decode = np.asarray if as_given else action_decoder(env.single_action_space)
         self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self.actions = action_count(env.single_action_space)
         self.reset(seed)
@@ -65,10 +65,7 @@ class HostWalkers:
     def step(self, act: Act, number: int) -> dict[str, Any]:
         """One step in each environment: a row of a batch."""
         action = np.asarray(act(number, self.observation, self.mask))
-        taken = action
-        if not self.as_given:
-            taken = decode_actions(self.env.single_action_space, action)
-        raw, reward, terminated, truncated, infos = self.env.step(taken)
+        raw, reward, terminated, truncated, infos = self.env.step(self.decode(action))
         reward = np.asarray(reward, np.float32)
         valid = ~self.idle
         terminated = np.asarray(terminated, bool) & valid

@@ -63,6 +63,7 @@ FIRST_SEEDS = {
     "HalfCheetah-v5": 26,
     "Hopper-v5": 47,
     "LunarLanderContinuous-v3": 30,
+    "LunarLanderContinuous-v3-tuned-wasserstein": 33,
 }
 """Of continuous actions, where it is not 20: those before were looked at in choosing settings."""
 RUNS = Path(__file__).parent.parent / "runs" / "learning"
@@ -90,7 +91,8 @@ def main(options: Options) -> None:
         if options.table or options.only not in f"{env}-{kind}-{metric}":
             continue
         if env in CONTINUOUS or env in ELSEWHERE:
-            for seed in seeds_of(options, FIRST_SEEDS.get(env, 20), 3):
+            first = FIRST_SEEDS.get(f"{env}-{kind}-{metric}", FIRST_SEEDS.get(env, 20))
+            for seed in seeds_of(options, first, 3):
                 run_alone(env, kind, metric, seed, options.folder)
         else:
             run_together(env, kind, metric, options)

@@ -287,7 +287,11 @@ LATE: dict[str, Settings] = {"all": {"n_step": 3}}
 # Who is paid for standing must not think little of what lies beyond.
 UPRIGHT: dict[str, Settings] = {"all": {"n_step": 3, "pessimism": 0.0}}
 # A lander that has learned not to crash hovers, until it tries what it would not do by itself.
-LANDING: dict[str, Settings] = {"all": {"n_step": 3, "candidate_noise": 0.3}}
+# Among actions so far apart a small radius of Wasserstein moves next to nothing.
+LANDING: dict[str, Settings] = {
+    "all": {"n_step": 3, "candidate_noise": 0.3},
+    "wasserstein": {"radius": 0.3},
+}
 LANDER = _generative(
     "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, LANDING, paper_rate=1e-4, threshold=50
 )

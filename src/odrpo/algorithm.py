@@ -95,7 +95,6 @@ def collect_on_host(
     """The same with Gymnasium's environments."""
     actor = learner._replace(critic=None)  # the less is handed over, the faster a call
     noise = np.float32(config.behaviour_noise * fade(config, progress))
-    config = jax.device_put(config)
 
     def choose(number: int, observation: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
         now = held and (held[0], held[1] + number)

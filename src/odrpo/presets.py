@@ -290,7 +290,7 @@ UPRIGHT: dict[str, Settings] = {"all": {"n_step": 3, "pessimism": 0.0}}
 # Among actions so far apart a small radius of Wasserstein moves next to nothing.
 LANDING: dict[str, Settings] = {
     "all": {"n_step": 3, "candidate_noise": 0.3},
-    "wasserstein": {"radius": 0.3},
+    "wasserstein": {"radius": 0.2},
 }
 LANDER = _generative(
     "LunarLanderContinuous-v3", 250_000, 170, -1, 93, -262, LANDING, paper_rate=1e-4, threshold=50
@@ -312,7 +312,7 @@ RUNNING: dict[str, Settings] = {
         "final_fraction": 1.0,
         "candidate_ascent": 0.1,
         "next_actions": 4,
-        "warm_up": 10_000,
+        "warm_up": 5_000,
     }
 }
 CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684, RUNNING)

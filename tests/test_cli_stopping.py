@@ -115,8 +115,13 @@ def test_ctrl_c_before_and_after_training_is_no_failure(
 
     monkeypatch.setattr(train_command, moment, interrupt)
     flags = ("--timesteps", "64", "--run-dir", tmp_path)
-    with pytest.raises(SystemExit) as error:
-        run(monkeypatch, "train", "CliffWalking-v1", *flags, *FAST)
+    # A shell that puts the tests into the background has them ignore Ctrl-C.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(SystemExit) as error:
+            run(monkeypatch, "train", "CliffWalking-v1", *flags, *FAST)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert error.value.code == 130
     assert capsys.readouterr().err.splitlines()[-1] == "stopped"
 

@@ -52,7 +52,7 @@ CONTINUOUS = {
 }
 ELSEWHERE = {
     "Pendulum-v1": ("default", 15_000),
-    "MountainCarContinuous-v0": ("tuned", 20_000),
+    "MountainCarContinuous-v0": ("tuned", 30_000),
     "Swimmer-v5": ("default", 100_000),
     "Pusher-v5": ("default", 100_000),
     "BipedalWalker-v3": ("default", 200_000),

@@ -398,7 +398,7 @@ def test_pendulum_is_learned_within_15000_steps(seed: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_engine_of_a_mountain_car_is_held_until_it_is_up(seed: int) -> None:
-    model = odrpo.ODRPO("MountainCarContinuous-v0", seed=seed).learn(20_000)
+    model = odrpo.ODRPO("MountainCarContinuous-v0", seed=seed).learn(30_000)
     assert odrpo.evaluate(model, "MountainCarContinuous-v0", 20, seed=100).mean() > 85
 
 

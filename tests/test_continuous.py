@@ -411,7 +411,8 @@ def _assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
 
 def test_what_is_tried_may_be_held_for_a_while() -> None:
     def from_step_to_step(octaves: int) -> float:
-        model = aim(octaves=octaves, warm_up=400).learn(1)
+        # Two steps a batch: what is held is held from batch to batch.
+        model = aim(octaves=octaves, num_steps=2, warm_up=400).learn(1)
         assert model.replay is not None
         return float(np.mean(np.abs(np.diff(model.replay.arrays["action"][:400, 0], axis=0))))
 

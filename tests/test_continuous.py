@@ -410,13 +410,14 @@ def _assert_same(one: odrpo.ODRPO, other: odrpo.ODRPO) -> None:
 
 
 def test_what_is_tried_may_be_held_for_a_while() -> None:
-    def from_step_to_step(octaves: int) -> float:
-        # Two steps a batch: what is held is held from batch to batch.
+    def from_batch_to_batch(octaves: int) -> float:
+        # A batch is two steps: every second move is from one to the next.
         model = aim(octaves=octaves, num_steps=2, warm_up=400).learn(1)
         assert model.replay is not None
-        return float(np.mean(np.abs(np.diff(model.replay.arrays["action"][:400, 0], axis=0))))
+        moved = np.abs(np.diff(model.replay.arrays["action"][:400, 0], axis=0))
+        return float(np.mean(moved[1::2]))
 
-    assert from_step_to_step(octaves=6) < 0.7 * from_step_to_step(octaves=1)
+    assert from_batch_to_batch(octaves=6) < 0.85 * from_batch_to_batch(octaves=1)
 
 
 def test_what_the_environment_gets_is_within_its_bounds() -> None:

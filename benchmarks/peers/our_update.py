@@ -21,6 +21,7 @@ from odrpo.critics import Transitions
 from odrpo.exact_step import smoothed, solve
 from odrpo.learner import Learner, Sizes, critic_of, features, new_learner, policy_of
 from odrpo.off_policy import (
+    ONE_THREAD,
     chunks,
     compiled_improve_critic,
     compiled_improve_policy,
@@ -82,12 +83,12 @@ PARTS = (critic_gradient, candidates, values, exact_step, projection)
 
 
 def scanned(part: Callable[..., tuple[Learner, Any]]) -> Callable[..., tuple[Learner, Any]]:
-    """The part again and again, in one program."""
+    """The part again and again, in one program compiled as the steps are."""
 
     def run(config: Config, learner: Learner, given: tuple) -> tuple[Learner, Any]:
         return jax.lax.scan(lambda learner, one: part(config, learner, one), learner, given)
 
-    return jax.jit(run)
+    return jax.jit(run, compiler_options=ONE_THREAD)
 
 
 def time_parts(

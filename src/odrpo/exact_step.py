@@ -106,8 +106,9 @@ def metric_on(config: Config, support: Support) -> Metric:
     metric = config.metric
     if support.actions is None or isinstance(metric, KL):
         return metric
-    apart = jnp.abs(support.actions[:, :, None] - support.actions[:, None])
-    return replace(metric, cost=jnp.mean(apart, axis=-1))
+    by_dimension = jnp.moveaxis(support.actions, 2, 0)
+    apart = jnp.abs(by_dimension[..., :, None] - by_dimension[..., None, :])
+    return replace(metric, cost=jnp.mean(apart, axis=0))
 
 
 def smoothed(config: Config, target: Array, allowed: Array | None = None) -> Array:

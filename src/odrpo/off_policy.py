@@ -199,5 +199,12 @@ def ascended(critic: Any, params: Any, support: Support, length: Array) -> Suppo
     return support._replace(actions=actions)
 
 
-compiled_improve_critic = jax.jit(improve_critic, static_argnames="sizes")
-compiled_improve_policy = jax.jit(improve_policy, static_argnames="sizes")
+ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+"""The other step has the second core: sharing out kernels this small costs more than it saves."""
+
+compiled_improve_critic = jax.jit(
+    improve_critic, static_argnames="sizes", compiler_options=ONE_THREAD
+)
+compiled_improve_policy = jax.jit(
+    improve_policy, static_argnames="sizes", compiler_options=ONE_THREAD
+)

@@ -102,6 +102,20 @@ def test_beta_zero_takes_the_nearest_of_the_best() -> None:
     assert (solution.beta, solution.distance) == (0, 0)
 
 
+def test_targets_as_good_and_as_near_share_alike() -> None:
+    cost = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
+    for metric in (odrpo.Wasserstein(cost), odrpo.Wasserstein()):
+        step = odrpo.solve([[1.0, 0.0, 1.0]], [[0.0, 1.0, 0.0]], 0.5, metric)
+        np.testing.assert_allclose(step.policy, [[0.25, 0.5, 0.25]])
+
+
+def test_a_cost_may_depend_on_the_direction() -> None:
+    """Up costs 1, down 3: of the two that leave, the one whose way up is cheap goes."""
+    cost = np.array([[0.0, 1.0], [3.0, 0.0]])
+    step = odrpo.solve([[0.0, 1.0], [1.0, 0.0]], np.full((2, 2), 0.5), 0.1, odrpo.Wasserstein(cost))
+    np.testing.assert_allclose(step.policy, [[0.3, 0.7], [0.5, 0.5]])
+
+
 def test_samples_of_continuous_actions_are_rows() -> None:
     """K actions a state, each of probability 1/K, with their distances as the cost."""
     rng = np.random.default_rng(0)

@@ -35,6 +35,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "octaves-8": ("kl", {"octaves": 8}),
     "next-actions-1": ("kl", {"next_actions": 1}),
     "next-actions-4": ("kl", {"next_actions": 4}),
+    "no-embedding": ("kl", {"embedding": 0}),
     "warm-up-2000": ("kl", {"warm_up": 2_000}),
     "warm-up-10000": ("kl", {"warm_up": 10_000}),
     "updates-2": ("kl", {"updates_per_step": 2.0}),

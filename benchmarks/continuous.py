@@ -48,6 +48,7 @@ OFF_POLICY: dict[str, Any] = {
     "updates_per_step": 1,
     "candidates": 16,
     "candidate_ascent": 0.0,
+    "embedding": 0,
     "next_actions": 1,
     "projection_states": 32,
     "warm_up": WARM_UP,

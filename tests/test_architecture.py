@@ -17,6 +17,7 @@ LAYERS = [
     "observations",
     "randomness",
     "networks",
+    "embedding",
     "policies",
     "critics",
     "replay",

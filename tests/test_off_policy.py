@@ -1,5 +1,7 @@
 """Parts of the update from replay whose results are known."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,12 +13,14 @@ from odrpo.policies import Support
 GOAL = jnp.array([0.5, -0.5, 0.0])
 
 
-class Hill:
-    """A critic that prefers actions near the goal, the more so the larger `params`."""
+def hill(steepness: float) -> Callable[[Support], jax.Array]:
+    """Actions near the goal are worth more, the more so the steeper."""
 
-    def values(self, params: jax.Array, at: Support) -> jax.Array:
+    def values(at: Support) -> jax.Array:
         assert at.actions is not None
-        return -params * jnp.sum((at.actions - GOAL[None, None]) ** 2, axis=2)
+        return -steepness * jnp.sum((at.actions - GOAL[None, None]) ** 2, axis=2)
+
+    return values
 
 
 def support_of(actions: jax.Array) -> Support:
@@ -27,7 +31,7 @@ def support_of(actions: jax.Array) -> Support:
 def test_half_of_the_candidates_go_so_far_up_the_slope_however_steep_it_is() -> None:
     actions = jax.random.uniform(jax.random.key(0), (7, 6, 3), minval=-0.9, maxval=0.9)
     for steepness in (1e-3, 1e3):
-        after = ascended(Hill(), jnp.float32(steepness), support_of(actions), jnp.float32(0.05))
+        after = ascended(hill(steepness), support_of(actions), jnp.float32(0.05))
         np.testing.assert_array_equal(after.actions[:, :3], actions[:, :3])
         move = np.asarray(after.actions[:, 3:] - actions[:, 3:])
         np.testing.assert_allclose(np.sqrt(np.mean(move**2, axis=2)), 0.05, rtol=1e-3)
@@ -38,10 +42,10 @@ def test_half_of_the_candidates_go_so_far_up_the_slope_however_steep_it_is() -> 
 
 def test_candidates_stay_where_nothing_rises_and_within_their_bounds() -> None:
     top = support_of(jnp.broadcast_to(GOAL, (2, 4, 3)))
-    for params, length in ((1.0, 0.05), (0.0, 0.05), (1.0, 0.0)):
-        after = ascended(Hill(), jnp.float32(params), top, jnp.float32(length))
+    for steepness, length in ((1.0, 0.05), (0.0, 0.05), (1.0, 0.0)):
+        after = ascended(hill(steepness), top, jnp.float32(length))
         np.testing.assert_array_equal(after.actions, top.actions)
-    far = ascended(Hill(), jnp.float32(-1), support_of(jnp.full((2, 4, 3), 0.95)), jnp.float32(1))
+    far = ascended(hill(-1.0), support_of(jnp.full((2, 4, 3), 0.95)), jnp.float32(1))
     assert np.abs(far.actions).max() <= 1
 
 

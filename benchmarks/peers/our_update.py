@@ -144,7 +144,7 @@ def made_up(config: Config, count: int, key: jax.Array) -> Transitions:
     seen, beyond = (jax.random.normal(each, (*shape, SIZES.features)) for each in keys[:2])
     action = jax.random.uniform(keys[2], (*shape, SIZES.dimensions or 0), minval=-1, maxval=1)
     reward = -jnp.sum((action - jnp.tanh(seen[..., : action.shape[-1]])) ** 2, axis=-1)
-    return Transitions(seen, action, reward, beyond, jnp.full(shape, config.discount))
+    return Transitions(seen, action, reward, beyond, jnp.full(shape, config.discount), beyond)
 
 
 @jax.jit

@@ -234,6 +234,11 @@ class Config:
         True,
         "Whether their layers are normalised.",
     )
+    embedding: int = setting(
+        0,
+        "Length of an embedding of states and actions, learned from what comes next, that policy "
+        "and critic see beside them (SALE); 0: none.",
+    )
     next_actions: int = setting(
         1,
         "Actions drawn at the next state to estimate its value.",

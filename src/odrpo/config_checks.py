@@ -1,5 +1,6 @@
 """What settings may be, one by one and beside each other; errors name the remedy."""
 
+import json
 import math
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -44,6 +45,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "updates_per_step": (0, math.inf),
     "members": (1, math.inf),
     "pessimism": (0, 1),
+    "embedding": (0, math.inf),
     "next_actions": (1, math.inf),
     "polyak": (0, 1),
     "num_envs": (1, math.inf),
@@ -52,7 +54,7 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 # What a setting is of use with: the values of another one.
-Needs = list[tuple[str, tuple[str, ...]]]
+Needs = list[tuple[str, tuple[str | int, ...]]]
 OF_A_NETWORK: Needs = [("policy", ("network", "generative"))]
 OF_A_GENERATOR: Needs = [("policy", ("generative",))]
 OF_REPLAY: Needs = [("critic", ("replay",))]
@@ -90,8 +92,9 @@ NEEDS: dict[str, Needs] = {
     "members": OF_REPLAY,
     "pessimism": OF_REPLAY,
     "layer_norm": OF_REPLAY,
+    "embedding": [*OF_REPLAY, *OF_A_GENERATOR],
     "next_actions": [*OF_REPLAY, *OF_A_GENERATOR],
-    "polyak": OF_REPLAY,
+    "polyak": [*OF_REPLAY, ("embedding", (0,))],
 }
 
 
@@ -173,7 +176,7 @@ def check_useful(settings: dict[str, Any], config: "Config") -> None:
     for name in settings:
         for other, values in NEEDS.get(name, []):
             if getattr(config, other) not in values:
-                needed = " or ".join(f'"{value}"' for value in values)
+                needed = " or ".join(json.dumps(value) for value in values)
                 raise ValueError(
                     f"{name}: it does nothing with {other}={getattr(config, other)!r}; "
                     f"leave it out, or use {other}={needed}"

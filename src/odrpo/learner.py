@@ -7,12 +7,14 @@ import jax.numpy as jnp
 
 from odrpo.config import Config
 from odrpo.critics import EnsembleCritic, ModelCritic, NetworkCritic, TableCritic
+from odrpo.embedding import Embedder, Embedding
 from odrpo.envs.env import Array
 from odrpo.observations import Normaliser
 from odrpo.policies import (
     CategoricalPolicy,
     GenerativePolicy,
     Policy,
+    Support,
     TabularPolicy,
     held_uniform,
     masked,
@@ -48,6 +50,13 @@ class Learner(NamedTuple):
     """How many updates solved for a beta above zero, where it is held later on."""
     mean_beta: Array
     """Their mean."""
+    embedding: Embedding | None = None
+    """What policy and critic see of states and actions beside themselves, where that is learned."""
+
+
+def embedder_of(config: Config, sizes: Sizes) -> Embedder:
+    """The kind of embedding that the config asks for."""
+    return Embedder(sizes.features, sizes.dimensions or 0, config.hidden, config.embedding)
 
 
 def policy_of(config: Config, sizes: Sizes) -> Policy:
@@ -66,6 +75,7 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
             config.policy_epochs,
             config.minibatch,
             config.projection_states,
+            config.embedding,
         )
     return CategoricalPolicy(
         sizes.features,
@@ -90,6 +100,7 @@ def critic_of(config: Config, sizes: Sizes) -> Any:
             config.members,
             config.layer_norm,
             config.pessimism,
+            config.embedding,
         )
     if config.critic == "model":
         return ModelCritic(
@@ -120,6 +131,7 @@ def new_learner(
     config: Config, sizes: Sizes, policy_key: jax.Array, critic_key: jax.Array
 ) -> Learner:
     """One that has learned nothing."""
+    embedding_key = jax.random.fold_in(critic_key, 1)
     return Learner(
         policy_of(config, sizes).init(policy_key),
         critic_of(config, sizes).init(critic_key),
@@ -127,18 +139,38 @@ def new_learner(
         jnp.zeros((), jnp.int32),
         jnp.zeros((), jnp.int32),
         jnp.zeros(()),
+        embedder_of(config, sizes).init(embedding_key) if config.embedding else None,
     )
 
 
 def features(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
-    """An observation, (..., D) or (...), as policy and critic take it: (N, features) or (N,)."""
+    """An observation, (..., D) or (...), as policy and critic take it: (N, features) or (N,).
+
+    Where there is an embedding it stands behind the features.
+    """
     if sizes.states is None:
-        observation = observation.reshape(-1, sizes.features).astype(jnp.float32)
-        if config.normalise_observations:
-            return learner.normaliser.apply(observation)
-        return observation
+        row = scaled(config, sizes, learner, observation)
+        if learner.embedding is None:
+            return row
+        z = embedder_of(config, sizes).states(learner.embedding.fixed, row)
+        return jnp.concatenate([row, z], axis=1)
     observation = observation.reshape(-1)
     return observation if config.policy == "table" else jax.nn.one_hot(observation, sizes.states)
+
+
+def scaled(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
+    """An observation that is no index, (..., D), as a row, (N, features)."""
+    row = observation.reshape(-1, sizes.features).astype(jnp.float32)
+    return learner.normaliser.apply(row) if config.normalise_observations else row
+
+
+def with_consequences(config: Config, sizes: Sizes, learner: Learner, at: Support) -> Support:
+    """A support as the critic takes it: the embedding of an action stands behind it."""
+    if learner.embedding is None:
+        return at
+    z, actions = at.observation[:, sizes.features :], jnp.asarray(at.actions)
+    led_to = embedder_of(config, sizes).actions(learner.embedding.fixed, z, actions)
+    return at._replace(actions=jnp.concatenate([actions, led_to], axis=2))
 
 
 def act(

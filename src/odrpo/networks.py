@@ -51,6 +51,11 @@ def first_layer(layer: tuple[Array, Array], states: Array, actions: Array) -> Ar
     return jnp.repeat(_affine(states, weights[:features], bias), count, axis=0) + own
 
 
+def of_mean_size_one(x: Array) -> Array:
+    """(..., N) divided by the mean of its absolute values."""
+    return x / jnp.maximum(jnp.mean(jnp.abs(x), axis=-1, keepdims=True), 1e-6)
+
+
 def _affine(features: Array, weights: Array, bias: Array) -> Array:
     return features @ weights + jnp.expand_dims(bias, tuple(range(features.ndim - 1)))
 

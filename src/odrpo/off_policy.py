@@ -11,9 +11,19 @@ import numpy as np
 
 from odrpo.config import Config
 from odrpo.critics import Transitions
+from odrpo.embedding import Embedding
 from odrpo.envs.env import Array
 from odrpo.exact_step import Info, Taken, explained_variance, faded, report, smoothed, solve
-from odrpo.learner import Learner, Sizes, critic_of, features, policy_of
+from odrpo.learner import (
+    Learner,
+    Sizes,
+    critic_of,
+    embedder_of,
+    features,
+    policy_of,
+    scaled,
+    with_consequences,
+)
 from odrpo.policies import GenerativePolicy, Support
 from odrpo.trust_region import Problem
 
@@ -42,8 +52,8 @@ def improve_from_replay(
             given = (config, sizes, learner, some, reward_square, (key, first), progress)
             future = beside.submit(_finished, compiled_improve_critic, *given)
             learner, info = _finished(compiled_improve_policy, *given)
-            critic, explained = future.result()
-            learner = learner._replace(critic=critic)
+            critic, embedding, explained = future.result()
+            learner = learner._replace(critic=critic, embedding=embedding)
             told.append(info._replace(explained_variance=explained))
             counts.append(len(some.reward))
     return learner, told[0] if len(told) == 1 else summary(told, counts)
@@ -72,6 +82,10 @@ def prepared(
 ) -> Learner:
     """The learner with what was seen taken into account in how it sees."""
     critic = critic_of(config, sizes).rescale(learner.critic, reward_square, config.discount)
+    embedding = learner.embedding
+    if embedding is not None:
+        critic = critic_of(config, sizes).renew(critic, embedding.due)
+        learner = learner._replace(embedding=embedding.renewed())
     if not config.normalise_observations or sizes.states is not None:
         return learner._replace(critic=critic)
     seen = observation.reshape(-1, sizes.features)
@@ -87,32 +101,63 @@ def improve_critic(
     reward_square: Array,
     key: tuple[jax.Array, Array],
     progress: Array,
-) -> tuple[Any, Array]:
-    """One gradient step on each minibatch; also how much of the targets was known before."""
+) -> tuple[Any, Embedding | None, Array]:
+    """One gradient step on each minibatch, of critic and embedding.
+
+    Also how much of the targets was known before.
+    """
     learner = prepared(config, sizes, learner, minibatches.observation, reward_square)
     config = faded(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
     if isinstance(policy, GenerativePolicy):
         policy = replace(policy, candidates=config.next_actions, candidate_noise=None)
 
-    # All at once, for the policy does not move meanwhile: larger matrix products are faster ones.
-    updates, size = minibatches.reward.shape
-    beyond = features(config, sizes, learner, jnp.concatenate(minibatches.next_observation))
+    # All at once, for neither policy nor embedding move meanwhile: larger products are faster ones.
+    flat = jax.tree.map(jnp.concatenate, minibatches)
+    seen = features(config, sizes, learner, flat.observation)
+    beyond = features(config, sizes, learner, flat.next_observation)
     following = policy.at(learner.policy, beyond, jax.random.fold_in(*key))
-    following = jax.tree.map(lambda x: x.reshape(updates, size, *x.shape[1:]), following)
+    polyak: Any = config.polyak
+    if learner.embedding is not None:
+        taken = Support(seen, jnp.ones((len(seen), 1)), flat.action[:, None])
+        taken = with_consequences(config, sizes, learner, taken)
+        flat = flat._replace(action=jnp.asarray(taken.actions)[:, 0])
+        # The slow copies see through the encoders that they were made with, and are renewed as one.
+        earlier = learner.embedding._replace(fixed=learner.embedding.earlier)
+        before = learner._replace(embedding=earlier)
+        beyond = features(config, sizes, before, flat.next_observation)
+        following = with_consequences(config, sizes, before, following._replace(observation=beyond))
+        polyak = 0.0
 
-    def step(params: Any, part: tuple[Transitions, Support]) -> tuple[Any, Array]:
-        data, following = part
-        seen = features(config, sizes, learner, data.observation)
-        params, target, known = critic.step(
-            params, seen, following, data, config.critic_rate, config.polyak
-        )
+    def step(params: Any, part: tuple) -> tuple[Any, Array]:
+        params, target, known = critic.step(params, *part, config.critic_rate, polyak)
         return params, explained_variance(target, known, jnp.ones_like(target))
 
-    params, explained = jax.lax.scan(step, learner.critic, (minibatches, following))
+    updates, size = minibatches.reward.shape
+    parts = jax.tree.map(lambda x: x.reshape(updates, size, *x.shape[1:]), (seen, following, flat))
+    params, explained = jax.lax.scan(step, learner.critic, parts)
+    embedding = improve_embedding(config, sizes, learner, minibatches)
     # What the last step made of the parameters shows in no target yet.
-    sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in jax.tree.leaves(params.layers)]))
-    return params, jnp.where(sound, jnp.mean(explained), jnp.nan)
+    learned = jax.tree.leaves((params.layers, embedding and embedding.encoders))
+    sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in learned]))
+    return params, embedding, jnp.where(sound, jnp.mean(explained), jnp.nan)
+
+
+def improve_embedding(
+    config: Config, sizes: Sizes, learner: Learner, minibatches: Transitions
+) -> Embedding | None:
+    """One gradient step on each minibatch; None where there is no embedding."""
+    if learner.embedding is None:
+        return None
+    embedder = embedder_of(config, sizes)
+
+    def step(params: Embedding, data: Transitions) -> tuple[Embedding, None]:
+        seen, successor = (
+            scaled(config, sizes, learner, x) for x in (data.observation, data.successor)
+        )
+        return embedder.step(params, seen, data.action, successor, config.critic_rate), None
+
+    return jax.lax.scan(step, learner.embedding, minibatches)[0]
 
 
 def improve_policy(
@@ -157,9 +202,14 @@ def iterate(
     # Estimate.
     seen = features(config, sizes, learner, observation)
     support = policy.at(learner.policy, seen, at_key)
+
+    def values(support: Support) -> Array:
+        valued = with_consequences(config, sizes, learner, support)
+        return critic.values(learner.critic, valued)
+
     if support.actions is not None:
-        support = ascended(critic, learner.critic, support, config.candidate_ascent)
-    q = critic.values(learner.critic, support)
+        support = ascended(values, support, config.candidate_ascent)
+    q = values(support)
     advantages = q - jnp.sum(support.policy * q, axis=1, keepdims=True)
 
     # Solve.
@@ -178,7 +228,7 @@ def iterate(
     return learner._replace(policy=params), Taken(support, problem, solution, jnp.zeros(()))
 
 
-def ascended(critic: Any, params: Any, support: Support, length: Array) -> Support:
+def ascended(values: Callable[[Support], Array], support: Support, length: Array) -> Support:
     """The support with half of its actions moved up the slope of the critic.
 
     The root mean square of a move over the components of an action is `length`: how steep the slope
@@ -186,7 +236,7 @@ def ascended(critic: Any, params: Any, support: Support, length: Array) -> Suppo
     """
 
     def value(actions: Array) -> Array:
-        return jnp.sum(critic.values(params, support._replace(actions=actions)))
+        return jnp.sum(values(support._replace(actions=actions)))
 
     def moved(actions: Array) -> Array:
         stay, go = jnp.split(actions, [actions.shape[1] // 2], axis=1)

@@ -117,10 +117,12 @@ class Replay:
             last = np.where(going_on, row + step, last)
             going_on &= ~(self.arrays["terminated"][place] | self.arrays["truncated"][place])
         end = (last % self.capacity, env)
+        beyond = self.arrays["next_observation"][end]
         return Transitions(
             self.arrays["observation"][first],
             self.arrays["action"][first],
             reward,
-            self.arrays["next_observation"][end],
+            beyond,
             np.where(self.arrays["terminated"][end], np.float32(0), factor),
+            beyond if steps == 1 else self.arrays["next_observation"][first],
         )

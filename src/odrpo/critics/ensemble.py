@@ -8,7 +8,15 @@ import jax.numpy as jnp
 
 from odrpo.critics.unit import rescaled, spread, unit
 from odrpo.envs.env import Array
-from odrpo.networks import Layers, adam, apply_layers, descend, first_layer, init_layers
+from odrpo.networks import (
+    Layers,
+    adam,
+    apply_layers,
+    descend,
+    first_layer,
+    init_layers,
+    of_mean_size_one,
+)
 from odrpo.policies import Support
 
 
@@ -22,6 +30,8 @@ class Transitions(NamedTuple):
     next_observation: Array
     discount: Array
     """What the value at the next observation counts for; zero where the episode terminated."""
+    successor: Array
+    """The observation one step later, where the next one may be several."""
 
 
 class Ensemble(NamedTuple):
@@ -53,12 +63,12 @@ class EnsembleCritic:
     layer_norm: bool
     pessimism: Array
     """How far on the way from the mean to the least, 0 to 1."""
+    embedding: int = 0
+    """So many numbers stand behind those of a state, and as many behind those of an action."""
 
     def init(self, key: jax.Array) -> Ensemble:
         """Values near zero."""
-        sizes = (self.features + (self.dimensions or 0), *self.hidden, self.actions or 1)
-        keys = jax.random.split(key, self.members)
-        layers = jax.vmap(lambda key: init_layers(key, sizes, 0.01))(keys)
+        layers = jax.vmap(self._init_member)(jax.random.split(key, self.members))
         return Ensemble(layers, layers, adam.init(layers), jnp.zeros(()))
 
     def values(self, params: Ensemble, at: Support) -> Array:
@@ -112,6 +122,19 @@ class EnsembleCritic:
         layers, slow = rescaled((params.layers, params.slow), params.scale, scale)
         return params._replace(layers=layers, slow=slow, scale=scale)
 
+    def renew(self, params: Ensemble, due: Array) -> Ensemble:
+        """The slow copies as the networks are now, where that is due."""
+        slow = jax.tree.map(lambda new, old: jnp.where(due, new, old), params.layers, params.slow)
+        return params._replace(slow=slow)
+
+    def _init_member(self, key: jax.Array) -> Layers:
+        inputs, outputs = self.features + (self.dimensions or 0), self.actions or 1
+        if not self.embedding:
+            return init_layers(key, (inputs, *self.hidden, outputs), 0.01)
+        own = init_layers(jax.random.fold_in(key, 1), (inputs, self.hidden[0]), 1.0)
+        beside = self.hidden[0] + 2 * self.embedding
+        return own + init_layers(key, (beside, *self.hidden, outputs), 0.01)
+
     def _taken(self, layers: Layers, seen: Array, action: Array) -> Array:
         """Of the actions taken alone, (E, S)."""
         if self.dimensions is not None:
@@ -128,10 +151,23 @@ class EnsembleCritic:
     def _output(self, layers: Layers, seen: Array, actions: Array | None) -> Array:
         """Of one member, (S, N)."""
         first, *rest = layers
-        x = apply_layers([first], seen) if actions is None else first_layer(first, seen, actions)
+        if actions is None:
+            x = apply_layers([first], seen)
+        elif self.embedding:
+            x = self._beside_embedding(first, rest.pop(0), seen, actions)
+        else:
+            x = first_layer(first, seen, actions)
         for layer in rest:
             if self.layer_norm:
                 x = x - jnp.mean(x, axis=-1, keepdims=True)
                 x = x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-5)
             x = apply_layers([layer], jax.nn.relu(x))
         return x.reshape(len(seen), -1)
+
+    def _beside_embedding(self, own: Any, first: Any, seen: Array, actions: Array) -> Array:
+        """States and actions have a layer of their own, or they would drown in the embedding."""
+        state, z = jnp.split(seen, [self.features], axis=1)
+        action, led_to = jnp.split(actions, [self.dimensions or 0], axis=2)
+        raw = of_mean_size_one(first_layer(own, state, action))
+        raw = raw.reshape(*actions.shape[:2], -1)
+        return first_layer(first, z, jnp.concatenate([raw, led_to], axis=2))

@@ -7,7 +7,15 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array
-from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, some_rows
+from odrpo.networks import (
+    Layers,
+    adam,
+    apply_layers,
+    fit,
+    init_layers,
+    of_mean_size_one,
+    some_rows,
+)
 from odrpo.policies.support import Support
 from odrpo.randomness import drawn
 
@@ -62,13 +70,15 @@ class GenerativePolicy:
     minibatch: int
     subset: int | None
     """The fit uses so many states, drawn anew at each update; None: all."""
+    embedding: int = 0
+    """So many numbers stand behind the features of a state."""
 
     def init(self, key: jax.Array) -> Network:
         """Uniform on [-1, 1] in every dimension, or nearly so."""
         trunk_key, state_key, previous_key, out_key = jax.random.split(key, 4)
         count, width, head = self.dimensions, self.hidden[-1], self.head
         generator = Generator(
-            init_layers(trunk_key, (self.features, *self.hidden), 2**0.5),
+            self._init_trunk(trunk_key),
             drawn(jax.random.normal, state_key, (count, width, head)) / width**0.5,
             drawn(jax.random.normal, previous_key, (count, count, head)) / count**0.5,
             jnp.zeros((count, head)),
@@ -188,9 +198,22 @@ class GenerativePolicy:
         hidden = jax.nn.relu(state + previous)
         return quantiles(hidden @ generator.out + generator.out_bias[:, None])
 
+    def _init_trunk(self, key: jax.Array) -> Layers:
+        if not self.embedding:
+            return init_layers(key, (self.features, *self.hidden), 2**0.5)
+        # The state has a layer of its own, or it would drown in the embedding.
+        own = init_layers(jax.random.fold_in(key, 1), (self.features, self.hidden[0]), 1.0)
+        return own + init_layers(key, (self.hidden[0] + self.embedding, *self.hidden), 2**0.5)
+
     def _states(self, generator: Generator, observation: Array) -> Array:
         """What the heads see of the states, (D, S, W)."""
-        trunk = jax.nn.relu(apply_layers(generator.trunk, observation, jax.nn.relu))
+        layers = generator.trunk
+        if self.embedding:
+            own, *layers = layers
+            state, z = jnp.split(observation, [self.features], axis=1)
+            raw = of_mean_size_one(apply_layers([own], state))
+            observation = jnp.concatenate([raw, z], axis=1)
+        trunk = jax.nn.relu(apply_layers(layers, observation, jax.nn.relu))
         return trunk[None] @ generator.state + generator.bias[:, None]
 
 

@@ -170,7 +170,7 @@ def test_the_step_is_taken_among_candidates_up_the_slope() -> None:
 @pytest.mark.parametrize(
     ("metric", "settings"),
     [
-        ("kl", SMALL | {"candidate_ascent": 0.1}),
+        ("kl", SMALL | {"candidate_ascent": 0.1, "embedding": 16}),
         ("wasserstein", SMALL),
         pytest.param("sinkhorn", SMALL, marks=pytest.mark.slow),
         ("kl", ON_POLICY),

@@ -1,5 +1,6 @@
 """The embedding: what it predicts, and that policy and critic learn through it."""
 
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -99,6 +100,17 @@ def test_slow_copies_are_renewed_together_with_what_they_see_through() -> None:
         same(after.embedding.fixed, before.embedding.encoders)
         same(after.embedding.earlier, before.embedding.fixed)
     assert np.diff(times).tolist() == [PERIOD // 8]
+
+
+def test_a_run_goes_on_from_its_file_with_the_embedding_as_it_was(tmp_path: Path) -> None:
+    """Beyond the next time that it is renewed."""
+    one = odrpo.ODRPO(probes.Aim, **(SMALL | {"embedding": 16})).learn(288)
+    one.save(tmp_path / "model.odrpo", replay=True)
+    other = odrpo.ODRPO.load(tmp_path / "model.odrpo", env=probes.Aim)
+    one.walkers = None  # there too the environments begin anew
+    before = one.learner.embedding.fixed
+    same(one.learn(PERIOD).learner, other.learn(PERIOD).learner)
+    assert (one.learner.embedding.fixed.state[0][0] != before.state[0][0]).any()
 
 
 @pytest.mark.parametrize("n_step", [1, pytest.param(3, marks=pytest.mark.slow)])

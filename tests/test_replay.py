@@ -42,6 +42,7 @@ def test_what_is_drawn_is_what_was_put_in() -> None:
     np.testing.assert_array_equal(data.action[..., 0], -seen)
     np.testing.assert_array_equal(data.reward, 10 * seen)
     np.testing.assert_array_equal(data.next_observation[..., 0], seen + 1)
+    np.testing.assert_array_equal(data.successor[..., 0], seen + 1)
     ended = np.isin(seen, [7, 1007])
     assert ended.any()
     np.testing.assert_array_equal(data.discount, np.where(ended, 0, np.float32(0.9)))
@@ -66,6 +67,7 @@ def test_several_steps_add_up_to_the_end_of_an_episode(capacity: int) -> None:
         replay.add(steps(500, 5))  # overwritten, so that the oldest row lies within the ring
     replay.add(steps(0, 12, ends))
     data = replay.draw((500,), 3, 0.5)
+    np.testing.assert_array_equal(data.successor, data.observation + 1)
     for seen, reward, following, discount in zip(
         data.observation[:, 0] % 1000,
         data.reward,

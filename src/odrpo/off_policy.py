@@ -119,15 +119,8 @@ def improve_critic(
     following = policy.at(learner.policy, beyond, jax.random.fold_in(*key))
     polyak: Any = config.polyak
     if learner.embedding is not None:
-        taken = Support(seen, jnp.ones((len(seen), 1)), flat.action[:, None])
-        taken = with_consequences(config, sizes, learner, taken)
-        flat = flat._replace(action=jnp.asarray(taken.actions)[:, 0])
-        # The slow copies see through the encoders that they were made with, and are renewed as one.
-        earlier = learner.embedding._replace(fixed=learner.embedding.earlier)
-        before = learner._replace(embedding=earlier)
-        beyond = features(config, sizes, before, flat.next_observation)
-        following = with_consequences(config, sizes, before, following._replace(observation=beyond))
-        polyak = 0.0
+        flat, following = embedded(config, sizes, learner, seen, following, flat)
+        polyak = 0.0  # the slow copies are renewed as a whole, together with what they see through
 
     def step(params: Any, part: tuple) -> tuple[Any, Array]:
         params, target, known = critic.step(params, *part, config.critic_rate, polyak)
@@ -141,6 +134,29 @@ def improve_critic(
     learned = jax.tree.leaves((params.layers, embedding and embedding.encoders))
     sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in learned]))
     return params, embedding, jnp.where(sound, jnp.mean(explained), jnp.nan)
+
+
+def embedded(
+    config: Config,
+    sizes: Sizes,
+    learner: Learner,
+    seen: Array,
+    following: Support,
+    data: Transitions,
+) -> tuple[Transitions, Support]:
+    """Transitions and what follows them as the critic takes them.
+
+    What follows is valued by the slow copies, through the encoders that they were made with.
+    """
+    taken = Support(seen, jnp.ones((len(seen), 1)), data.action[:, None])
+    taken = with_consequences(config, sizes, learner, taken)
+    assert learner.embedding is not None
+    assert taken.actions is not None
+    earlier = learner.embedding._replace(fixed=learner.embedding.earlier)
+    learner = learner._replace(embedding=earlier)
+    beyond = features(config, sizes, learner, data.next_observation)
+    following = with_consequences(config, sizes, learner, following._replace(observation=beyond))
+    return data._replace(action=taken.actions[:, 0]), following
 
 
 def improve_embedding(

@@ -65,6 +65,7 @@ def test_targets_lie_between_the_mean_and_the_least(pessimism: float) -> None:
         reward,
         following.observation,
         discount,
+        following.observation,
     )
     critic = replace(CRITIC, pessimism=jnp.float32(pessimism))
     after, target, known = critic.step(

@@ -3,15 +3,20 @@
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import odrpo
+from odrpo.critics import Transitions
 from odrpo.embedding import PERIOD, Embedder, Embedding
+from odrpo.learner import as_row, embedder_of, features
+from odrpo.off_policy import embedded
+from odrpo.policies import Support
 from tests import probes
-from tests.test_continuous import SMALL, missed_by
+from tests.test_continuous import SMALL
 
 EMBEDDER = Embedder(features=3, dimensions=2, hidden=(32,), size=16)
 RATE = jnp.float32(3e-3)
@@ -85,7 +90,6 @@ def same(one: Any, other: Any) -> None:
 
 
 def test_slow_copies_are_renewed_together_with_what_they_see_through() -> None:
-    """The values of the next states are those of a critic and of encoders of the same time."""
     model = odrpo.ODRPO(probes.Aim, **(SMALL | {"embedding": 16, "num_steps": 8})).learn(128)
     times = []
     for update in range(PERIOD // 4):
@@ -113,13 +117,74 @@ def test_a_run_goes_on_from_its_file_with_the_embedding_as_it_was(tmp_path: Path
     assert (one.learner.embedding.fixed.state[0][0] != before.state[0][0]).any()
 
 
+def test_what_was_done_is_seen_as_it_is_now_and_what_follows_as_it_was() -> None:
+    model = odrpo.ODRPO(probes.Aim, **(SMALL | {"embedding": 16}))
+    config, sizes = model.config, model.sizes
+    embedder = embedder_of(config, sizes)
+    now, before = (embedder.init(jax.random.key(k)).encoders for k in range(2))
+    embedding = model.learner.embedding._replace(fixed=now, earlier=before)
+    learner = model.learner._replace(embedding=embedding)
+    seen, beyond = jax.random.normal(jax.random.key(2), (2, 5, sizes.features))
+    action, following = jnp.full((5, 2), 0.1), jnp.full((5, 3, 2), 0.2)
+    data = Transitions(seen, action, jnp.zeros(5), beyond, jnp.ones(5), beyond)
+    x = features(config, sizes, learner, seen)
+    support = Support(features(config, sizes, learner, beyond), jnp.ones((5, 3)) / 3, following)
+    data, support = embedded(config, sizes, learner, x, support, data)
+
+    def through(encoders: Any, seen: jax.Array, actions: jax.Array) -> tuple:
+        row = as_row(config, sizes, learner, seen)
+        z = embedder.states(encoders, row)
+        led_to = embedder.actions(encoders, z, actions)
+        return (
+            jnp.concatenate([row, z], axis=1),
+            jnp.concatenate([actions, led_to], axis=2),
+        )
+
+    same(x, through(now, seen, action[:, None])[0])
+    same(data.action, through(now, seen, action[:, None])[1][:, 0])
+    same((support.observation, support.actions), through(before, beyond, following))
+
+
 @pytest.mark.parametrize("n_step", [1, pytest.param(3, marks=pytest.mark.slow)])
-def test_the_action_that_pays_is_found_through_it(n_step: int) -> None:
-    model = odrpo.ODRPO(probes.Aim, **(SMALL | {"embedding": 16, "n_step": n_step}))
+def test_what_pays_later_is_found_through_it(n_step: int) -> None:
+    model = odrpo.ODRPO(probes.Later, **(SMALL | {"embedding": 16, "n_step": n_step}))
     before = jax.tree.leaves(model.learner.embedding)
-    assert missed_by(model.learn(2500)) < 0.1
+    model.learn(4000)
+    aims = np.linspace(-0.8, 0.8, 50)
+    seen = np.stack([np.zeros(50), aims], axis=1).astype(np.float32)
+    assert np.abs(model.predict(seen, deterministic=True)[0][:, 0] - aims).mean() < 0.1
     after = jax.tree.leaves(model.learner.embedding)
     assert all((a != b).any() for a, b in zip(before, after, strict=True))
+
+
+class Doors(gymnasium.Env):
+    """Three places seen by their numbers; at each another push pays."""
+
+    observation_space = gymnasium.spaces.Discrete(3)
+    action_space = gymnasium.spaces.Box(-1, 1, (1,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[Any, dict]:
+        super().reset(seed=seed)
+        self.place = int(self.np_random.integers(3))
+        return self.place, {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict]:
+        return self.place, -float((action[0] - (self.place - 1) / 2) ** 2), True, False, {}
+
+
+def test_places_may_be_seen_by_their_numbers() -> None:
+    model = odrpo.ODRPO(Doors, **(SMALL | {"embedding": 8})).learn(1500)
+    actions = [model.predict(place, deterministic=True)[0][0] for place in range(3)]
+    np.testing.assert_allclose(actions, [-0.5, 0, 0.5], atol=0.2)
+
+
+def test_one_that_diverges_is_not_taken() -> None:
+    model = odrpo.ODRPO(probes.Aim, **(SMALL | {"embedding": 8, "num_steps": 8})).learn(128)
+    broken = jax.tree.map(lambda x: jnp.nan * x, model.learner.embedding.encoders)
+    embedding = model.learner.embedding._replace(encoders=broken)
+    model.state = model.state._replace(learner=model.learner._replace(embedding=embedding))
+    with pytest.raises(FloatingPointError, match="came out as NaN and was not taken"):
+        model.learn(8)
 
 
 def test_it_is_for_continuous_actions_from_replay() -> None:
@@ -127,3 +192,5 @@ def test_it_is_for_continuous_actions_from_replay() -> None:
         odrpo.ODRPO("Pendulum-v1", critic="network", embedding=16)
     with pytest.raises(ValueError, match="embedding: it does nothing with policy='network'"):
         odrpo.ODRPO("CartPole-v1", critic="replay", embedding=16)
+    with pytest.raises(ValueError, match=r"polyak: it does nothing with embedding=16; .*=0"):
+        odrpo.ODRPO("Pendulum-v1", embedding=16, polyak=0.01)

@@ -21,7 +21,7 @@ from odrpo.critics import Transitions
 from odrpo.exact_step import smoothed, solve
 from odrpo.learner import Learner, Sizes, critic_of, features, new_learner, policy_of
 from odrpo.off_policy import (
-    ONE_THREAD,
+    WHOLE_KERNELS,
     chunks,
     compiled_improve_critic,
     compiled_improve_policy,
@@ -88,7 +88,7 @@ def scanned(part: Callable[..., tuple[Learner, Any]]) -> Callable[..., tuple[Lea
     def run(config: Config, learner: Learner, given: tuple) -> tuple[Learner, Any]:
         return jax.lax.scan(lambda learner, one: part(config, learner, one), learner, given)
 
-    return jax.jit(run, compiler_options=ONE_THREAD)
+    return jax.jit(run, compiler_options=WHOLE_KERNELS)
 
 
 def time_parts(
@@ -96,7 +96,8 @@ def time_parts(
 ) -> dict[str, float]:
     """Seconds of each part, the median of the repeats, which go over the parts in turn."""
     preferred, _ = settings_for(ENV, metric, SIZES)
-    config = Config.create(**(preferred | settings | {"metric": metric}))
+    # The parts below know of no embedding.
+    config = Config.create(**(preferred | settings | {"metric": metric, "embedding": 0}))
     learner = new_learner(config, SIZES, *jax.random.split(jax.random.key(0)))
     data = made_up(config, iterations, jax.random.key(1))
     unit, progress, key = jnp.ones(()), jnp.zeros(()), jax.random.key(2)

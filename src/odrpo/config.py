@@ -245,7 +245,8 @@ class Config:
     )
     polyak: float = setting(
         0.01,
-        "The share of the way that the slow copies of the critic's networks go at each step.",
+        "The share of the way that the slow copies of the critic's networks go at each step; with "
+        "an embedding they are renewed from time to time instead.",
         static=False,
     )
 

@@ -1,6 +1,5 @@
 """What settings may be, one by one and beside each other; errors name the remedy."""
 
-import json
 import math
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
@@ -176,7 +175,9 @@ def check_useful(settings: dict[str, Any], config: "Config") -> None:
     for name in settings:
         for other, values in NEEDS.get(name, []):
             if getattr(config, other) not in values:
-                needed = " or ".join(json.dumps(value) for value in values)
+                needed = " or ".join(
+                    f'"{value}"' if isinstance(value, str) else str(value) for value in values
+                )
                 raise ValueError(
                     f"{name}: it does nothing with {other}={getattr(config, other)!r}; "
                     f"leave it out, or use {other}={needed}"

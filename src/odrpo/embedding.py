@@ -82,7 +82,7 @@ class Embedder:
         return Embedding(encoders, encoders, encoders, adam.init(encoders), age)
 
     def states(self, encoders: Encoders, seen: Array) -> Array:
-        """z(s), (S, features) to (S, Z), of mean size one: else the least of all would be zero."""
+        """z(s), (S, features) to (S, Z), of mean size one, or zero would fit perfectly."""
         return of_mean_size_one(apply_layers(encoders.state, seen, jax.nn.elu))
 
     def actions(self, encoders: Encoders, z: Array, actions: Array) -> Array:

@@ -131,7 +131,8 @@ def new_learner(
     config: Config, sizes: Sizes, policy_key: jax.Array, critic_key: jax.Array
 ) -> Learner:
     """One that has learned nothing."""
-    embedding_key = jax.random.fold_in(critic_key, 1)
+    # Numbers below that of the members may give the keys of these.
+    embedding_key = jax.random.fold_in(critic_key, config.members)
     return Learner(
         policy_of(config, sizes).init(policy_key),
         critic_of(config, sizes).init(critic_key),
@@ -148,18 +149,19 @@ def features(config: Config, sizes: Sizes, learner: Learner, observation: Array)
 
     Where there is an embedding it stands behind the features.
     """
-    if sizes.states is None:
-        row = scaled(config, sizes, learner, observation)
-        if learner.embedding is None:
-            return row
-        z = embedder_of(config, sizes).states(learner.embedding.fixed, row)
-        return jnp.concatenate([row, z], axis=1)
-    observation = observation.reshape(-1)
-    return observation if config.policy == "table" else jax.nn.one_hot(observation, sizes.states)
+    if config.policy == "table":
+        return observation.reshape(-1)
+    row = as_row(config, sizes, learner, observation)
+    if learner.embedding is None:
+        return row
+    z = embedder_of(config, sizes).states(learner.embedding.fixed, row)
+    return jnp.concatenate([row, z], axis=1)
 
 
-def scaled(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
-    """An observation that is no index, (..., D), as a row, (N, features)."""
+def as_row(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
+    """An observation, (..., D) or (...), as networks take it, (N, features)."""
+    if sizes.states is not None:
+        return jax.nn.one_hot(observation.reshape(-1), sizes.states)
     row = observation.reshape(-1, sizes.features).astype(jnp.float32)
     return learner.normaliser.apply(row) if config.normalise_observations else row
 

@@ -17,11 +17,11 @@ from odrpo.exact_step import Info, Taken, explained_variance, faded, report, smo
 from odrpo.learner import (
     Learner,
     Sizes,
+    as_row,
     critic_of,
     embedder_of,
     features,
     policy_of,
-    scaled,
     with_consequences,
 )
 from odrpo.policies import GenerativePolicy, Support
@@ -131,7 +131,7 @@ def improve_critic(
     params, explained = jax.lax.scan(step, learner.critic, parts)
     embedding = improve_embedding(config, sizes, learner, minibatches)
     # What the last step made of the parameters shows in no target yet.
-    learned = jax.tree.leaves((params.layers, embedding and embedding.encoders))
+    learned = jax.tree.leaves((params.layers, embedding))
     sound = jnp.all(jnp.array([jnp.all(jnp.isfinite(x)) for x in learned]))
     return params, embedding, jnp.where(sound, jnp.mean(explained), jnp.nan)
 
@@ -169,7 +169,7 @@ def improve_embedding(
 
     def step(params: Embedding, data: Transitions) -> tuple[Embedding, None]:
         seen, successor = (
-            scaled(config, sizes, learner, x) for x in (data.observation, data.successor)
+            as_row(config, sizes, learner, x) for x in (data.observation, data.successor)
         )
         return embedder.step(params, seen, data.action, successor, config.critic_rate), None
 
@@ -265,12 +265,13 @@ def ascended(values: Callable[[Support], Array], support: Support, length: Array
     return support._replace(actions=actions)
 
 
-ONE_THREAD = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
-"""The other step has the second core: sharing out kernels this small costs more than it saves."""
+WHOLE_KERNELS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+"""XLA would share out small kernels between threads. The other step keeps a core busy as it is: on
+two of them an update takes longer that way."""
 
 compiled_improve_critic = jax.jit(
-    improve_critic, static_argnames="sizes", compiler_options=ONE_THREAD
+    improve_critic, static_argnames="sizes", compiler_options=WHOLE_KERNELS
 )
 compiled_improve_policy = jax.jit(
-    improve_policy, static_argnames="sizes", compiler_options=ONE_THREAD
+    improve_policy, static_argnames="sizes", compiler_options=WHOLE_KERNELS
 )

@@ -187,6 +187,17 @@ def test_what_can_not_be_checked_under_jit_does_not_look_solved(metric: str) -> 
         assert np.isnan(solution.gain)
 
 
+@pytest.mark.parametrize("place", [(1, 2), (2, 1), (3, 0), (3, 2)])
+def test_neither_does_a_cost_that_is_not_a_number(place: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    advantages, policy = jnp.asarray(rng.normal(size=(3, 4))), jnp.full((3, 4), 0.25)
+    cost = jnp.asarray(1 - np.eye(4)).at[place].set(jnp.nan)
+    solution = jax.jit(lambda cost: odrpo.solve(advantages, policy, 0.1, odrpo.Wasserstein(cost)))(
+        cost
+    )
+    assert np.isnan(solution.gap)
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_a_large_solution_is_a_policy_to_start_from(metric: str) -> None:
     rng = np.random.default_rng(0)

@@ -158,6 +158,7 @@ def test_draws_follow_the_policy() -> None:
         ({"radius": -1.0}, "radius: -1.0; use a finite number of at least 0"),
         ({"radius": float("nan")}, "radius: nan; use a finite number"),
         ({"num_envs": 0}, "num_envs: 0; use a whole number of at least 1"),
+        ({"observed": 5}, "observed: 5, but an observation has 4 numbers; leave it out"),
         ({"num_envs": 2.5}, "num_envs: 2.5; use a whole number"),
         ({"discount": 1.5}, "discount: 1.5; .* at most 1"),
         ({"hidden": 64}, r"hidden: 64; use the sizes of the layers, such as \(64, 64\)"),
@@ -200,6 +201,20 @@ def test_draws_follow_the_policy() -> None:
 def test_wrong_settings_are_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         odrpo.ODRPO("CartPole-v1", **arguments)
+
+
+@pytest.mark.parametrize("env", ["CartPole-v1", "Pendulum-v1"])
+def test_what_is_not_to_be_looked_at_makes_no_difference(env: str) -> None:
+    own = {"warm_up": 16, "embedding": 8} if env == "Pendulum-v1" else {}
+    model = odrpo.ODRPO(env, observed=2, hidden=(16,), normalise_observations=True, **own).learn(16)
+
+    def answers(seen: list[float]) -> np.ndarray:
+        seen = seen[: model.sizes.features]
+        return model.predict(seen)[0] if own else model.probabilities(seen)
+
+    same, other = answers([0.1, 0.2, 0.9, 0.9]), answers([0.3, 0.2, 0.0, 0.0])
+    np.testing.assert_array_equal(answers([0.1, 0.2, 0.0, 0.0]), same)
+    assert (same != other).any()
 
 
 def test_states_that_are_counted_are_not_normalised() -> None:

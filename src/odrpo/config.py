@@ -119,6 +119,10 @@ class Config:
         False,
         "Bring each observation to mean zero and variance one, as seen so far.",
     )
+    observed: int | None = setting(
+        None,
+        "Policy and critic look only at the first so many numbers of an observation; None: at all.",
+    )
     projection: Literal["cross_entropy", "squared_error"] = setting(
         "cross_entropy",
         "The loss by which the network is fitted to the exact step.",
@@ -284,6 +288,9 @@ class Config:
         """Refuse a policy, a critic or a cost that is not made for what is seen and done."""
         self._check_metric(actions or self.candidates, dimensions)
         check_policy(self.policy, states, dimensions)
+        if self.observed is not None and (states is not None or self.observed > features):
+            has = "is an index" if states is not None else f"has {features} numbers"
+            raise ValueError(f"observed: {self.observed}, but an observation {has}; leave it out")
         if self.critic == "model" and not has_room_for_model(states or 0, actions or 0):
             raise ValueError(
                 f'critic: "model" would count {states} x {actions} x {states} transitions; use '

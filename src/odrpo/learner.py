@@ -54,9 +54,15 @@ class Learner(NamedTuple):
     """What policy and critic see of states and actions beside themselves, where that is learned."""
 
 
+def observed(config: Config, sizes: Sizes) -> int:
+    """The length of what policy and critic look at of an observation."""
+    return sizes.features if config.observed is None else config.observed
+
+
 def embedder_of(config: Config, sizes: Sizes) -> Embedder:
     """The kind of embedding that the config asks for."""
-    return Embedder(sizes.features, sizes.dimensions or 0, config.hidden, config.embedding)
+    seen = observed(config, sizes)
+    return Embedder(seen, sizes.dimensions or 0, config.hidden, config.embedding)
 
 
 def policy_of(config: Config, sizes: Sizes) -> Policy:
@@ -65,7 +71,7 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
         return TabularPolicy(sizes.states or 0, sizes.actions or 0)
     if config.policy == "generative":
         return GenerativePolicy(
-            sizes.features,
+            observed(config, sizes),
             sizes.dimensions or 0,
             config.hidden,
             config.levels,
@@ -78,7 +84,7 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
             config.embedding,
         )
     return CategoricalPolicy(
-        sizes.features,
+        observed(config, sizes),
         sizes.actions or 0,
         config.hidden,
         config.projection,
@@ -93,7 +99,7 @@ def critic_of(config: Config, sizes: Sizes) -> Any:
     action_values = config.advantages in ("critic", "doubly_robust")
     if config.critic == "replay":
         return EnsembleCritic(
-            sizes.features,
+            observed(config, sizes),
             sizes.actions,
             sizes.dimensions,
             config.hidden,
@@ -115,7 +121,7 @@ def critic_of(config: Config, sizes: Sizes) -> Any:
             sizes.states or 0, sizes.actions or 0, action_values, config.initial_value
         )
     return NetworkCritic(
-        sizes.features,
+        observed(config, sizes),
         sizes.actions or config.candidates,
         sizes.dimensions,
         action_values,
@@ -159,18 +165,19 @@ def features(config: Config, sizes: Sizes, learner: Learner, observation: Array)
 
 
 def as_row(config: Config, sizes: Sizes, learner: Learner, observation: Array) -> Array:
-    """An observation, (..., D) or (...), as networks take it, (N, features)."""
+    """What networks look at of an observation, (..., D) or (...), a row each."""
     if sizes.states is not None:
         return jax.nn.one_hot(observation.reshape(-1), sizes.states)
     row = observation.reshape(-1, sizes.features).astype(jnp.float32)
-    return learner.normaliser.apply(row) if config.normalise_observations else row
+    row = learner.normaliser.apply(row) if config.normalise_observations else row
+    return row[:, : config.observed]
 
 
 def with_consequences(config: Config, sizes: Sizes, learner: Learner, at: Support) -> Support:
     """A support as the critic takes it: the embedding of an action stands behind it."""
     if learner.embedding is None:
         return at
-    z, actions = at.observation[:, sizes.features :], jnp.asarray(at.actions)
+    z, actions = at.observation[:, observed(config, sizes) :], jnp.asarray(at.actions)
     led_to = embedder_of(config, sizes).actions(learner.embedding.fixed, z, actions)
     return at._replace(actions=jnp.concatenate([actions, led_to], axis=2))
 

@@ -190,7 +190,7 @@ def test_one_that_diverges_is_not_taken() -> None:
 def test_it_is_for_continuous_actions_from_replay() -> None:
     with pytest.raises(ValueError, match="embedding: it does nothing with critic='network'"):
         odrpo.ODRPO("Pendulum-v1", critic="network", embedding=16)
-    with pytest.raises(ValueError, match="embedding: it does nothing with policy='network'"):
+    with pytest.raises(ValueError, match=r"embedding: it is for continuous actions \(Box\)"):
         odrpo.ODRPO("CartPole-v1", critic="replay", embedding=16)
     with pytest.raises(ValueError, match=r"polyak: it does nothing with embedding=16; .*=0"):
         odrpo.ODRPO("Pendulum-v1", embedding=16, polyak=0.01)

@@ -158,7 +158,7 @@ def test_draws_follow_the_policy() -> None:
         ({"radius": -1.0}, "radius: -1.0; use a finite number of at least 0"),
         ({"radius": float("nan")}, "radius: nan; use a finite number"),
         ({"num_envs": 0}, "num_envs: 0; use a whole number of at least 1"),
-        ({"observed": 5}, "observed: 5, but an observation has 4 numbers; leave it out"),
+        ({"observed": 5}, "observed: 5, but an observation has 4 numbers, no more; leave it out"),
         ({"num_envs": 2.5}, "num_envs: 2.5; use a whole number"),
         ({"discount": 1.5}, "discount: 1.5; .* at most 1"),
         ({"hidden": 64}, r"hidden: 64; use the sizes of the layers, such as \(64, 64\)"),

@@ -121,7 +121,8 @@ class Config:
     )
     observed: int | None = setting(
         None,
-        "Policy and critic look only at the first so many numbers of an observation; None: at all.",
+        "Policy and critic look only at the first so many numbers of an observation, flattened; "
+        "None: at all.",
     )
     projection: Literal["cross_entropy", "squared_error"] = setting(
         "cross_entropy",
@@ -241,7 +242,7 @@ class Config:
     embedding: int = setting(
         0,
         "Length of an embedding of states and actions, learned from what comes next, that policy "
-        "and critic see beside them (SALE); 0: none.",
+        "and critic see beside them (SALE); continuous actions from replay; 0: none.",
     )
     next_actions: int = setting(
         1,
@@ -289,7 +290,7 @@ class Config:
         self._check_metric(actions or self.candidates, dimensions)
         check_policy(self.policy, states, dimensions)
         if self.observed is not None and (states is not None or self.observed > features):
-            has = "is an index" if states is not None else f"has {features} numbers"
+            has = "is an index" if states is not None else f"has {features} numbers, no more"
             raise ValueError(f"observed: {self.observed}, but an observation {has}; leave it out")
         if self.critic == "model" and not has_room_for_model(states or 0, actions or 0):
             raise ValueError(

@@ -44,7 +44,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "updates_per_step": (0, math.inf),
     "members": (1, math.inf),
     "pessimism": (0, 1),
-    "embedding": (0, math.inf),
+    "embedding": (0, 4096),
     "observed": (1, math.inf),
     "next_actions": (1, math.inf),
     "polyak": (0, 1),
@@ -87,14 +87,14 @@ NEEDS: dict[str, Needs] = {
     "head": OF_A_GENERATOR,
     "replay_size": OF_REPLAY,
     "warm_up": OF_REPLAY,
-    "candidate_ascent": [*OF_REPLAY, *OF_A_GENERATOR],
-    "octaves": [*OF_REPLAY, *OF_A_GENERATOR],
+    "candidate_ascent": [*OF_A_GENERATOR, *OF_REPLAY],
+    "octaves": [*OF_A_GENERATOR, *OF_REPLAY],
     "updates_per_step": OF_REPLAY,
     "members": OF_REPLAY,
     "pessimism": OF_REPLAY,
     "layer_norm": OF_REPLAY,
-    "embedding": [*OF_REPLAY, *OF_A_GENERATOR],
-    "next_actions": [*OF_REPLAY, *OF_A_GENERATOR],
+    "embedding": [*OF_A_GENERATOR, *OF_REPLAY],
+    "next_actions": [*OF_A_GENERATOR, *OF_REPLAY],
     "polyak": [*OF_REPLAY, ("embedding", (0,))],
 }
 
@@ -176,14 +176,17 @@ def check_useful(settings: dict[str, Any], config: "Config") -> None:
     """Refuse a setting that would do nothing beside the others."""
     for name in settings:
         for other, values in NEEDS.get(name, []):
-            if getattr(config, other) not in values:
-                needed = " or ".join(
-                    f'"{value}"' if isinstance(value, str) else str(value) for value in values
-                )
-                raise ValueError(
-                    f"{name}: it does nothing with {other}={getattr(config, other)!r}; "
-                    f"leave it out, or use {other}={needed}"
-                )
+            if getattr(config, other) in values:
+                continue
+            if other == "policy" and values == ("generative",):
+                raise ValueError(f"{name}: it is for continuous actions (Box); leave it out")
+            needed = " or ".join(
+                f'"{value}"' if isinstance(value, str) else str(value) for value in values
+            )
+            raise ValueError(
+                f"{name}: it does nothing with {other}={getattr(config, other)!r}; "
+                f"leave it out, or use {other}={needed}"
+            )
 
 
 def checked(name: str, value: Any, kind: Any) -> Any:

@@ -59,6 +59,7 @@ def test_continuous_actions_are_trained_resumed_and_evaluated(
     run(monkeypatch, "resume", folder, "--timesteps", 80, "--episodes", 2)
     assert timesteps(folder) == list(range(64, 480 + 1, 8))
     model = odrpo.ODRPO.load(folder / "model.odrpo")
+    assert model.config.horizon == 400
     assert model.replay is not None
     assert len(model.replay) == 480
     capsys.readouterr()

@@ -20,8 +20,6 @@ from odrpo.presets import TASKS, PresetName
 from odrpo.run_folder import draw_runs, holds_run, last_tenth
 from odrpo.training import train
 
-DEFAULT_TIMESTEPS = 500_000
-
 
 def _flag(name: str) -> tuple[str, Any, Any]:
     """A setting as an option: not given, it is left to the preset."""
@@ -65,7 +63,8 @@ def train_policy(
         env: The environment.
         settings: Settings of the algorithm.
         metric: The trust region.
-        timesteps: How long; else the budget of the environment's preset, or 500 000.
+        timesteps: How long, which without a preset is the horizon too, if that is not given; else
+            the budget of the environment's preset, or the horizon.
         seed: The first seed.
         seeds: How many seeds to train, from the first one on; on the device in one program.
         run_dir: Where to; else a new folder in runs/.
@@ -79,10 +78,12 @@ def train_policy(
     if timesteps is not None:
         whole("timesteps", timesteps)
     given = {k: v for k, v in dataclasses.asdict(settings).items() if v is not None}
+    if timesteps and env not in TASKS:
+        given.setdefault("horizon", timesteps)
     options = {"preset": preset, "backend": backend, "max_steps": max_steps, **given}
     models = [ODRPO(env, metric, seed=seed + k, **options) for k in range(seeds)]
     if timesteps is None:
-        timesteps = TASKS[env].timesteps if env in TASKS else DEFAULT_TIMESTEPS
+        timesteps = TASKS[env].timesteps if env in TASKS else models[0].config.horizon
     folder = run_dir or _new_folder(env, metric)
     if any(holds_run(place) for place in (folder, *folder.glob("seed_*"))):
         raise ValueError(

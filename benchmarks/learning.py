@@ -61,6 +61,7 @@ ELSEWHERE = {
 FIRST_SEEDS = {
     "Ant-v5": 22,
     "HalfCheetah-v5": 30,
+    "HalfCheetah-v5-tuned-wasserstein": 33,
     "Hopper-v5": 47,
     "LunarLanderContinuous-v3": 30,
     "LunarLanderContinuous-v3-tuned-wasserstein": 33,

@@ -314,7 +314,8 @@ RUNNING: dict[str, Settings] = {
         "next_actions": 4,
         "embedding": 128,
         "warm_up": 5_000,
-    }
+    },
+    "wasserstein": {"warm_up": 10_000},
 }
 CHEETAH = _generative("HalfCheetah-v5", 300_000, 8174, 1178, 1844, -684, RUNNING)
 # An ant sees 27 numbers of its body, then forces of contact, which flicker and tell it little

@@ -245,9 +245,9 @@ def row(record: Record) -> str:
     cells = [
         described(record),
         record.metric,
-        f"**{np.mean(finals):.4g}**",
+        f"**{shown(np.mean(finals))}**",
         listed(finals),
-        f"**{np.mean(greedy):.4g}**",
+        f"**{shown(np.mean(greedy))}**",
         listed(greedy),
         reached(record),
         f"{record.wall_clock / len(record.seeds):.1f}",
@@ -278,9 +278,14 @@ def is_present(record: Record) -> bool:
     )
 
 
+def shown(value: Any) -> str:
+    """Four digits, or all before the point."""
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def listed(values: list[float]) -> str:
     """All of them in order, or one where all are the same."""
-    texts = [f"{value:.4g}" for value in sorted(values)]
+    texts = [shown(value) for value in sorted(values)]
     same = len(texts) > 1 and len(set(texts)) == 1
     return f"all {texts[0]}" if same else " ".join(texts)
 

@@ -1,10 +1,12 @@
 """Strict modes: what JAX would quietly promote is an error here; and programs compiled once."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import jax
 import matplotlib
+import pytest
 
 matplotlib.use("Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -15,3 +17,17 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 # Compilation makes the first example of a shape slow; seeds are fixed so that a failure comes back.
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("default")
+
+MOST_MAPS = 20_000
+MAPS = Path("/proc/self/maps")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_programs_in_memory() -> Iterator[None]:
+    """Every compiled program takes up regions of memory, of which Linux gives a process 65530.
+
+    Where it has no more, XLA ends in a segmentation fault.
+    """
+    yield
+    if MAPS.exists() and len(MAPS.read_bytes().splitlines()) > MOST_MAPS:
+        jax.clear_caches()

@@ -15,8 +15,8 @@ import pytest
 import odrpo
 from odrpo import cli
 from odrpo.cli import train as train_command
-from odrpo.cli.signals import StopRequest
 from odrpo.run_folder import RunFolder, read_episodes
+from odrpo.signals import StopRequest
 
 FAST = ("--num-envs", "4", "--num-steps", "16")
 

@@ -9,6 +9,8 @@ from rich.markup import escape
 
 from odrpo.cli.evaluate import evaluate_model
 from odrpo.cli.options import registry
+from odrpo.cli.report import make_report
+from odrpo.cli.reproduce import reproduce
 from odrpo.cli.solve import solve_file
 from odrpo.cli.train import resume_run, train_policy
 from odrpo.config_checks import OF_STABLE_BASELINES
@@ -17,6 +19,8 @@ app = tyro.extras.SubcommandApp()
 app.command(name="train")(train_policy)
 app.command(name="resume")(resume_run)
 app.command(name="evaluate")(evaluate_model)
+app.command(name="reproduce")(reproduce)
+app.command(name="report")(make_report)
 app.command(name="solve")(solve_file)
 
 

@@ -12,12 +12,12 @@ from rich.table import Table
 
 from odrpo.arguments import whole
 from odrpo.cli.options import MetricName, optional
-from odrpo.cli.signals import StopRequest
 from odrpo.config import HINTS, Config
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, PresetName
 from odrpo.run_folder import draw_runs, holds_run, last_tenth
+from odrpo.signals import StopRequest
 from odrpo.training import train
 
 

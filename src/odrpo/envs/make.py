@@ -37,7 +37,7 @@ def make(
     if isinstance(env, str):
         found = None if backend == "host" else _device_version(env, max_steps)
         if found is None:
-            return make(lambda: _made(env, max_steps), num_envs, backend)
+            return make(lambda: made(env, max_steps), num_envs, backend)
         env = found
     elif callable(env) and (isinstance(env, type) or not hasattr(env, "step")):
         first = env()
@@ -84,7 +84,8 @@ def _has_table(spec: Any) -> bool:
     return hasattr(env.unwrapped, "P") and hasattr(env.unwrapped, "initial_state_distrib")
 
 
-def _made(name: str, max_steps: int | None) -> gymnasium.Env:
+def made(name: str, max_steps: int | None) -> gymnasium.Env:
+    """One of Gymnasium's by its id; what it needs and is not there is said in one line."""
     try:
         return gymnasium.make(name, max_episode_steps=max_steps)
     except (gymnasium.error.Error, ImportError) as error:

@@ -1,6 +1,7 @@
 """Experiments: run a task for several seeds, keep a record, make tables and figures of records."""
 
-from odrpo.experiments.records import (
+from odrpo.experiments.learning import run_task
+from odrpo.experiments.learning_records import (
     Record,
     add_seeds,
     check_settings,
@@ -9,7 +10,6 @@ from odrpo.experiments.records import (
     read_records,
     write_record,
 )
-from odrpo.experiments.run import run_task
 
 __all__ = [
     "Record",

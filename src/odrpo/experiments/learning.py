@@ -8,7 +8,7 @@ import numpy as np
 
 from odrpo.callbacks import Callback, Row
 from odrpo.evaluation import evaluate
-from odrpo.experiments.records import Record, Seed, provenance, thinned
+from odrpo.experiments.learning_records import Record, Seed, provenance, thinned
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, Task, of_metric
 from odrpo.records import Records

@@ -1,0 +1,113 @@
+"""`odrpo reproduce`: the paper's experiments beside its baselines, then tables and figures."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from filelock import FileLock, Timeout
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from odrpo.arguments import whole
+from odrpo.cli.options import optional
+from odrpo.cli.watching import View
+from odrpo.experiments.estimate import in_words, seconds_of
+from odrpo.experiments.pool import Outcome, Pool
+from odrpo.experiments.record import Record, read_all
+from odrpo.experiments.runs import Run, named_methods, named_tasks, named_variants, plan
+from odrpo.signals import StopRequest
+
+
+def reproduce(
+    tasks: str = "tabular,discrete",
+    methods: str = "all",
+    variants: Annotated[str, optional("NAMES")] = "",
+    seeds: int = 5,
+    budget: Literal["full", "short"] = "full",
+    jobs: int = max(1, os.cpu_count() or 1),
+    out: Path = Path("results"),
+    dry_run: bool = False,
+) -> None:
+    """Run the paper's experiments: what has no record yet, several at once, nothing twice.
+
+    Tables and figures of all records go into OUT. It can be stopped (Ctrl-C) or killed at any
+    moment; the same command goes on. TRPO, PPO and A2C need the extra `baselines`.
+
+    Example: odrpo reproduce --tasks taxi,cartpole --methods odrpo-kl,ppo --seeds 5
+
+    Args:
+        tasks: Which, with commas between: taxi, nchain, cliffwalking, cartpole, acrobot,
+            lunarlandercontinuous, invertedpendulum, reacher, hopper, walker2d, halfcheetah, ant;
+            tabular, discrete, continuous; all.
+        methods: odrpo-kl, odrpo-wasserstein, odrpo-sinkhorn, trpo, ppo, a2c; odrpo, baselines; all.
+        variants: Also ours with one thing changed, by its name, or all.
+        seeds: How many of each, from the first that its settings were not tuned on.
+        budget: full is the paper's, or ours where less will do; short is a tenth of it, into
+            OUT/short.
+        jobs: How many runs at once, of one thread each.
+        out: Where records, tables and figures go.
+        dry_run: Only say what would be run, and how long it would take.
+    """
+    console = Console()
+    every = plan(
+        named_tasks(tasks),
+        named_methods(methods),
+        whole("seeds", seeds, 1),
+        named_variants(variants),
+        budget == "short",
+    )
+    whole("jobs", jobs, 1)
+    out = out / "short" if budget == "short" else out
+    records = read_all(out)
+    missing = [run for run in every if not run.record_file(out).exists()]
+    left = sum(seconds_of(run, records) for run in missing) / min(jobs, max(1, len(missing)))
+    console.print(
+        f"{len(every)} runs: {len(every) - len(missing)} recorded, {len(missing)} to do"
+        + (f", about {in_words(left)} with {jobs} at once" if missing else "")
+    )
+    if dry_run:
+        console.print(_listed(missing, records))
+        return
+    outcome = _run(Pool(out, missing, jobs), records, console)
+    from odrpo.experiments.publish import publish  # matplotlib is slow to import
+
+    for folder in publish(read_all(out), out):
+        console.print(f"wrote {escape(str(folder))}")
+    for run, reason in outcome.failed.items():
+        console.print(f"[bold red]failed:[/] {escape(run.name)}: {escape(reason)}", highlight=False)
+    if outcome.stopped:
+        console.print("stopped; the same command goes on")
+        raise SystemExit(130)
+    if outcome.failed:
+        console.print("the same command tries these again; their logs are in OUT/runs")
+        raise SystemExit(1)
+
+
+def _run(pool: Pool, records: Sequence[Record], console: Console) -> Outcome:
+    folder = pool.out / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with (
+            FileLock(folder / "lock", timeout=0),
+            StopRequest() as stop,
+            View(records, console) as view,
+        ):
+            return pool.work(view.show, stop)
+    except Timeout as error:
+        raise ValueError(f"out: another process is running experiments in {pool.out}") from error
+
+
+def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
+    table = Table(title="to do", min_width=60)
+    for column in ("task", "method", "seeds", "timesteps each", "each, on one core"):
+        table.add_column(column, justify="left" if column in ("task", "method") else "right")
+    alike: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        alike.setdefault((run.env, run.label), []).append(run)
+    for (env, label), same in alike.items():
+        seeds = " ".join(str(run.seed) for run in same)
+        time = in_words(seconds_of(same[0], records))
+        table.add_row(env, label, seeds, f"{same[0].timesteps:,}", time)
+    return table

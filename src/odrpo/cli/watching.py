@@ -1,0 +1,90 @@
+"""A live view of runs: a table on a terminal, elsewhere a line for each that is over."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from odrpo.experiments.estimate import in_words, seconds_of
+from odrpo.experiments.pool import Pool, Worker
+from odrpo.experiments.record import Record
+from odrpo.experiments.status import read_status
+
+
+class View:
+    """Shows what a pool does."""
+
+    def __init__(self, records: Sequence[Record], console: Console) -> None:
+        """Records of the same help to tell how long is left."""
+        self.records, self.console = records, console
+        self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
+        self.said = 0
+        self.began = time.monotonic()
+
+    def __enter__(self) -> "View":
+        """Begin."""
+        if self.live is not None:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave it at where things stand."""
+        if self.live is not None:
+            self.live.stop()
+
+    def show(self, pool: Pool) -> None:
+        """Bring it up to date."""
+        over = [*pool.outcome.done, *pool.outcome.failed]
+        if self.live is not None:
+            self.live.update(self._table(pool, len(over)))
+        elif len(over) > self.said:
+            self.said = len(over)
+            failed = f", {len(pool.outcome.failed)} failed" if pool.outcome.failed else ""
+            left = f"{len(pool.waiting) + len(pool.working)} left"
+            self.console.print(f"{len(over)} runs over{failed}, {left}, {self._time_left(pool)}")
+
+    def _table(self, pool: Pool, over: int) -> Group:
+        table = Table(box=None, pad_edge=False)
+        for column in ("run", "", "timesteps", "return", "left"):
+            table.add_column(column, justify="right" if column not in ("run", "") else "left")
+        for worker in pool.working:
+            status = read_status(worker.run.folder(pool.out))
+            done, reward = status.get("done", 0), status.get("return")
+            table.add_row(
+                escape(worker.run.name),
+                ProgressBar(worker.run.timesteps, min(done, worker.run.timesteps), width=24),
+                f"{done:,}",
+                "-" if reward is None else f"{reward:.1f}",
+                in_words(self._left(worker, done)) if done else "starting",
+            )
+        failed = f", [red]{len(pool.outcome.failed)} failed[/]" if pool.outcome.failed else ""
+        line = Text.from_markup(
+            f"{over} over{failed}, {len(pool.working)} under way, {len(pool.waiting)} waiting; "
+            f"{self._time_left(pool)}"
+        )
+        return Group(table, line)
+
+    def _left(self, worker: Worker, done: int) -> float:
+        """By its own pace since it began."""
+        pace = (done - worker.begun_at) / max(worker.seconds, 1e-9)
+        left = worker.run.timesteps - done
+        return left / pace if pace > 0 else seconds_of(worker.run, self.records)
+
+    def _time_left(self, pool: Pool) -> str:
+        waiting = sum(seconds_of(run, self.records) for run in pool.waiting)
+        working = sum(
+            self._left(worker, read_status(worker.run.folder(pool.out)).get("done", 0))
+            for worker in pool.working
+        )
+        return f"about {in_words((waiting + working) / pool.jobs)} left"

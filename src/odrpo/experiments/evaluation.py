@@ -1,0 +1,55 @@
+"""What a trained policy does in Gymnasium's own environments: the same for every method."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from odrpo.envs import make
+
+SIDE_BY_SIDE = 16
+SEED = 10_000
+"""Far from those of training."""
+EPISODES = {"Taxi-v4": 1000} | dict.fromkeys(
+    ("NChain-v0", "CliffWalking-v1", "CartPole-v1", "Acrobot-v1"), 100
+)
+OTHERWISE = 30
+COUNTED = {"Taxi-v4": {"dropoffs": 20.0, "illegal": -10.0}}
+"""Events by the reward that gives them away."""
+
+Evaluation = dict[str, list[float]]
+
+
+class Player(Protocol):
+    """A policy in the shape of Stable-Baselines3."""
+
+    def predict(self, observation: Any, *, deterministic: bool) -> tuple[Any, Any]:
+        """Actions for a batch of observations."""
+        ...
+
+
+def play(player: Player, env: str, max_steps: int | None) -> Evaluation:
+    """Greedy episodes: returns, lengths, and what is counted in this environment."""
+    episodes = EPISODES.get(env, OTHERWISE)
+    side = make(env, min(SIDE_BY_SIDE, episodes), "host", max_steps)
+    assert isinstance(side, VectorEnv)
+    count = side.num_envs
+    # Each plays its share, so that short episodes are not favoured.
+    left = episodes // count + (np.arange(count) < episodes % count)
+    counted = COUNTED.get(env, {})
+    names = ("returns", "lengths", *counted)
+    found: Evaluation = {name: [] for name in names}
+    sums = np.zeros((len(names), count))
+    observation, _ = side.reset(seed=SEED)
+    while left.any():
+        action, _ = player.predict(observation, deterministic=True)
+        observation, reward, terminated, truncated, _ = side.step(np.asarray(action))
+        sums += [reward, np.ones(count), *(reward == value for value in counted.values())]
+        for k in np.flatnonzero(terminated | truncated):
+            if left[k]:
+                left[k] -= 1
+                for name, value in zip(names, sums[:, k], strict=True):
+                    found[name].append(round(float(value), 4))
+            sums[:, k] = 0
+    side.close()
+    return found

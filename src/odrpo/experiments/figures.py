@@ -1,0 +1,177 @@
+"""The paper's figures from records, and those that only exact steps can have."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
+
+from odrpo.experiments import published, statistics
+from odrpo.experiments.record import Record
+from odrpo.experiments.runs import METHODS, OURS
+from odrpo.experiments.tables import NAMES, Results
+from odrpo.presets import TASKS
+from odrpo.records import WINDOW
+
+COLOURS = dict(
+    zip(
+        METHODS,
+        ("#00798c", "#d1495b", "#8e6bbf", "#edae49", "#66a182", "#8d99ae"),
+        strict=True,
+    )
+)
+COLUMNS = 4
+
+Place = Callable[[Record], np.ndarray]
+"""Where each episode of a run lies on the x axis."""
+PLACES: dict[str, Place] = {
+    "timesteps": lambda record: record.played[:, 0],
+    "episodes": lambda record: np.arange(1.0, len(record.played) + 1),
+    "seconds": lambda record: record.played[:, 0] * record.seconds / record.timesteps,
+}
+
+
+def every_figure(records: Sequence[Record], folder: Path) -> list[Path]:
+    """Draw them into a folder."""
+    results = Results(records)
+    if not results.envs:
+        return []
+    drawings = {f"curves_{name}": curves(results, name) for name in PLACES}
+    drawings |= {"certificates": certificates(results)}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in drawings.items():
+        figure.savefig(folder / f"{name}.png", dpi=110)
+        plt.close(figure)
+    return [folder / f"{name}.png" for name in drawings]
+
+
+def curves(results: Results, against: str) -> Figure:
+    """Every task: the interquartile mean of the seeds, its interval, and each seed thin."""
+    figure, grid = _panels(len(results.envs))
+    for axes, env in zip(grid, results.envs, strict=False):
+        for method in METHODS:
+            runs = [
+                np.stack([PLACES[against](record), statistics.curve(record)[:, 1]], axis=1)
+                for record in results.of(env, method)
+                if len(record.played)
+            ]
+            _draw(axes, runs, COLOURS[method], NAMES[method])
+        best = max(v.mean for m, v in published.LAST_TENTH[env].items() if m in OURS)
+        axes.axhline(best, color="grey", ls="--", lw=1, label="the paper's best ODRPO")
+        optimum = TASKS[env].optimum
+        if optimum is not None:
+            axes.axhline(optimum, color="grey", ls=":", lw=1, label="optimum")
+        axes.set_title(env)
+        axes.set_xlabel({"seconds": "seconds of training"}.get(against, against))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        _limit(axes, results, env)
+    for axes in grid[::COLUMNS]:
+        axes.set_ylabel(f"return, mean of {WINDOW} episodes")
+    _legend(figure, grid)
+    return figure
+
+
+def certificates(results: Results) -> Figure:
+    """beta*, the share of the radius that is used, and the gap, over the training of our runs."""
+    envs = [env for env in results.envs if any(results.of(env, method) for method in OURS)]
+    rows = {"beta*": _beta, "distance / radius": _use, "gap / (1 + gain)": _gap}
+    figure, grid = plt.subplots(
+        len(rows),
+        len(envs),
+        figsize=(3.2 * len(envs), 2.6 * len(rows)),
+        layout="constrained",
+        squeeze=False,
+        sharex="col",
+    )
+    for column, env in enumerate(envs):
+        for axes, (name, values) in zip(grid[:, column], rows.items(), strict=True):
+            for method in OURS:
+                for k, record in enumerate(results.of(env, method)):
+                    at = np.array(record.updates["timesteps"], float)
+                    label = NAMES[method] if k == 0 else None
+                    line = {"color": COLOURS[method], "lw": 0.8, "alpha": 0.7, "label": label}
+                    axes.plot(at, values(record.updates), **line)
+            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+            axes.spines[["top", "right"]].set_visible(False)
+            if name != "distance / radius":
+                axes.set_yscale("log")
+            else:
+                axes.set_ylim(-0.05, 1.1)
+            if column == 0:
+                axes.set_ylabel(name)
+        grid[0, column].set_title(env)
+        grid[-1, column].set_xlabel("timesteps")
+    _legend(figure, list(grid.flat))
+    return figure
+
+
+def _beta(updates: dict) -> np.ndarray:
+    beta = np.array(updates["beta"], float)
+    return np.where(beta > 0, beta, np.nan)
+
+
+def _use(updates: dict) -> np.ndarray:
+    return np.array(updates["distance"], float) / np.array(updates["radius"], float)
+
+
+def _gap(updates: dict) -> np.ndarray:
+    gap = np.abs(np.array(updates["gap"], float)) / (1 + np.abs(np.array(updates["gain"], float)))
+    return np.maximum(gap, 1e-12)
+
+
+def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str) -> None:
+    if not runs:
+        return
+    for run in runs:
+        axes.plot(run[:, 0], run[:, 1], color=colour, lw=0.5, alpha=0.3)
+    grid, values = statistics.on_grid(runs)
+    axes.plot(grid, statistics.interquartile_mean(values), color=colour, lw=1.8, label=name)
+    if len(values) > 2:
+        axes.fill_between(grid, *statistics.interval(values), color=colour, alpha=0.15, lw=0)
+
+
+def _limit(axes: Axes, results: Results, env: str) -> None:
+    """Leave out how bad a beginning may be: a cliff pays a hundred times what a step does."""
+    finals = [
+        value
+        for method in METHODS
+        for value in results.values(env, method, statistics.at_the_end)
+        if np.isfinite(value)
+    ]
+    known = [v.mean for v in published.LAST_TENTH[env].values()]
+    if finals:
+        best, worst = max(finals + known), max(min(finals), min(known))
+        axes.set_ylim(worst - 0.25 * (best - worst) - 1e-9, best + 0.1 * (best - worst) + 1e-9)
+
+
+def _panels(count: int) -> tuple[Figure, list[Axes]]:
+    rows = -(-count // COLUMNS)
+    size = (4.4 * COLUMNS, 3.4 * rows + 0.5)
+    figure, grid = plt.subplots(rows, COLUMNS, figsize=size, layout="constrained", squeeze=False)
+    panels = list(grid.flat)
+    for axes in panels:
+        axes.spines[["top", "right"]].set_visible(False)
+    for axes in panels[count:]:
+        axes.set_axis_off()
+    return figure, panels
+
+
+def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
+    named: dict[str, Artist] = {}
+    for axes in panels:
+        for line, name in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(name, line)
+    figure.legend(
+        list(named.values()),
+        list(named),
+        loc="outside lower center",
+        ncols=len(named),
+        frameon=False,
+    )

@@ -1,0 +1,74 @@
+"""One run of ours: train in a folder, or go on with what is there, then evaluate."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from odrpo.callbacks import Callback, Row
+from odrpo.experiments.evaluation import play
+from odrpo.experiments.record import Record, columns, surroundings, thinned
+from odrpo.experiments.runs import OURS, Run
+from odrpo.experiments.status import Status
+from odrpo.experiments.variants import VARIANTS, Variant
+from odrpo.model import ODRPO
+from odrpo.run_folder import read_records_of
+from odrpo.training import train
+
+
+class ShowStatus(Callback):
+    """Tells those who watch how far a run is."""
+
+    def __init__(self, status: Status) -> None:
+        """Where to."""
+        self.status = status
+
+    def on_update(self, row: Row) -> None:
+        """Every now and then."""
+        self.status.tell(int(row["timesteps"]), self.model.records.recent)
+
+
+def run_ours(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
+    """Train and evaluate; None: it was stopped, and goes on from there another time."""
+    model = _begun(run, folder)
+    if model.num_timesteps < run.timesteps:
+        status = ShowStatus(Status(folder, run.timesteps))
+        begun = model.target > 0
+        train([model], run.timesteps - model.target, status, False, folder, begun, stop)
+    if model.num_timesteps < run.timesteps:
+        return None
+    model.save(folder / "model.odrpo")  # without what it has seen, which may be large
+    # A model that was stopped does not remember what it had played.
+    records = read_records_of(folder)
+    within = [episode for episode in records.episodes if episode.timesteps <= run.timesteps]
+    return Record(
+        **run.identity(),
+        **surroundings(),
+        config=json.loads(json.dumps(model.config.to_json())),
+        seconds=round(model.records.seconds, 1),
+        played=columns(within),
+        updates=thinned(records.updates),
+        largest_gap=model.records.largest_gap,
+        largest_use=model.records.largest_use,
+        evaluation=play(model, run.env, model.max_steps),
+    )
+
+
+def model_of(run: Run) -> ODRPO:
+    """A new model with the settings of the run."""
+    metric = OURS[run.method]
+    variant = VARIANTS[run.variant] if run.variant else Variant("", (), ())
+    preset: Any = variant.preset
+    settings = variant.changes(run.env, metric)
+    return ODRPO(run.env, metric, preset=preset, seed=run.seed, **settings)
+
+
+def _begun(run: Run, folder: Path) -> ODRPO:
+    """The model of the run, new or as far as it got."""
+    file, model = folder / "model.odrpo", model_of(run)
+    if not file.exists():
+        return model
+    begun = ODRPO.load(file)
+    if begun.config.to_json() != model.config.to_json() or begun.target > run.timesteps:
+        raise ValueError(f"{folder}: it holds a run with other settings; remove it to run anew")
+    return begun

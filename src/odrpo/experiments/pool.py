@@ -1,0 +1,119 @@
+"""Many runs, several at once in processes of their own; what fails is listed, not fatal."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from odrpo.experiments.runs import Run
+from odrpo.experiments.status import read_status
+
+ONE_THREAD = ("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+SECONDS_TO_STOP = 60.0
+
+
+@dataclass
+class Worker:
+    """A run that is under way."""
+
+    run: Run
+    process: subprocess.Popen
+    began: float
+    begun_at: int
+    """The timesteps that it had behind when it began, or went on."""
+
+    @property
+    def seconds(self) -> float:
+        """Since then."""
+        return time.monotonic() - self.began
+
+
+@dataclass
+class Outcome:
+    """What became of all runs."""
+
+    done: list[Run] = field(default_factory=list)
+    failed: dict[Run, str] = field(default_factory=dict)
+    """With the reason."""
+    stopped: bool = False
+
+
+@dataclass
+class Pool:
+    """Runs that are waiting, under way and over."""
+
+    out: Path
+    waiting: list[Run]
+    jobs: int
+    working: list[Worker] = field(default_factory=list)
+    outcome: Outcome = field(default_factory=Outcome)
+
+    def work(self, show: Callable[["Pool"], None], stop: Callable[[], bool]) -> Outcome:
+        """Until nothing is left, or a stop is asked for: then what is under way is stopped too."""
+        try:
+            while self.waiting or self.working:
+                self.outcome.stopped = self.outcome.stopped or stop()
+                if self.outcome.stopped:
+                    break
+                while self.waiting and len(self.working) < self.jobs:
+                    self._begin(self.waiting.pop(0))
+                self._collect()
+                show(self)
+                time.sleep(0.2)
+        finally:
+            self._stop_all()
+        return self.outcome
+
+    def _begin(self, run: Run) -> None:
+        folder = run.folder(self.out)
+        folder.mkdir(parents=True, exist_ok=True)
+        threads = dict.fromkeys(ONE_THREAD, "1")
+        cache = {"JAX_COMPILATION_CACHE_DIR": str((self.out / "runs" / "cache").resolve())}
+        command = [sys.executable, "-m", "odrpo.experiments.worker"]
+        command += [json.dumps(asdict(run)), str(self.out)]
+        with (folder / "log.txt").open("w") as log:
+            process = subprocess.Popen(
+                command,
+                env=cache | os.environ | threads,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for this process, which tells the others
+            )
+        begun_at = int(read_status(folder).get("done", 0))
+        self.working.append(Worker(run, process, time.monotonic(), begun_at))
+
+    def _collect(self, stopped: bool = False) -> None:
+        for worker in list(self.working):
+            code = worker.process.poll()
+            if code is None:
+                continue
+            self.working.remove(worker)
+            if code == 0 and worker.run.record_file(self.out).exists():
+                self.outcome.done.append(worker.run)
+            elif not stopped:
+                self.outcome.failed[worker.run] = _reason(worker.run.folder(self.out), code)
+
+    def _stop_all(self) -> None:
+        for worker in self.working:
+            worker.process.terminate()
+        deadline = time.monotonic() + SECONDS_TO_STOP
+        for worker in self.working:
+            try:
+                worker.process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                worker.process.kill()
+                worker.process.wait()
+        self._collect(stopped=True)
+
+
+def _reason(folder: Path, code: int) -> str:
+    """The last line that it said, or by what it was ended."""
+    lines = [line for line in (folder / "log.txt").read_text(errors="replace").splitlines() if line]
+    if code < 0:
+        return f"killed by signal {-code}"
+    return lines[-1].strip() if lines else f"ended with {code}"

@@ -1,0 +1,157 @@
+"""The record of one run: all that tables, figures and the report are made from, in a small file."""
+
+import contextlib
+import gzip
+import json
+import os
+import platform
+import subprocess
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from odrpo.records import Episode
+
+FORMAT = 1
+LARGEST = 100_000_000
+"""No record is longer than so many bytes; a file that claims to be is not read to its end."""
+UPDATES = 200
+"""So many updates are kept at most."""
+CERTIFICATE = (
+    *("timesteps", "beta", "radius", "distance", "gap", "gain"),
+    *("projected_distance", "entropy", "explained_variance"),
+)
+PACKAGES = (
+    *("odrpo", "jax", "jaxlib", "numpy", "gymnasium", "optax", "mujoco", "box2d"),
+    *("stable-baselines3", "sb3-contrib", "torch"),
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One run."""
+
+    env: str
+    method: str
+    variant: str
+    seed: int
+    timesteps: int
+    """The budget."""
+    config: dict[str, Any]
+    versions: dict[str, str]
+    commit: str
+    machine: dict[str, Any]
+    seconds: float
+    """Spent in training, compilation included, evaluation not."""
+    played: np.ndarray
+    """Of every training episode the timestep of its end, its return and its length, (E, 3)."""
+    updates: dict[str, list[float | None]]
+    """Certificates, thinned out; none of baselines."""
+    largest_gap: float | None
+    """Of all certificates, relative to 1 + the gain."""
+    largest_use: float | None
+    """Of the radius by the exact steps: distance / radius."""
+    evaluation: dict[str, list[float]]
+    """Of the greedy policy at the end, by episode: returns, and what a task counts besides."""
+
+    @property
+    def label(self) -> str:
+        """The method with its variant."""
+        return f"{self.method}+{self.variant}" if self.variant else self.method
+
+
+def columns(episodes: list[Episode]) -> np.ndarray:
+    """Timesteps, returns and lengths, (E, 3)."""
+    return np.array(episodes, float).reshape(-1, 3)
+
+
+def thinned(updates: list[dict[str, float]]) -> dict[str, list[float | None]]:
+    """At most so many of them, evenly, with the last."""
+    if not updates:
+        return {}
+    kept = np.unique(np.linspace(0, len(updates) - 1, UPDATES).round().astype(int))
+    return {name: [_rounded(updates[k][name]) for k in kept] for name in CERTIFICATE}
+
+
+def surroundings() -> dict[str, Any]:
+    """Versions, commit and machine of what runs."""
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    asked = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    machine = {
+        "cpu": _processor(),
+        "cores": os.cpu_count(),
+        "system": platform.system(),
+        "python": platform.python_version(),
+    }
+    return {"versions": found, "commit": asked.stdout.strip() or "unknown", "machine": machine}
+
+
+def write(record: Record, path: Path) -> None:
+    """Put it where it belongs in one go; the same record gives the same bytes."""
+    values = asdict(record)
+    played = values.pop("played")
+    values["played"] = {
+        "steps": np.diff(played[:, 0], prepend=0).astype(int).tolist(),
+        "returns": [_rounded(value) for value in played[:, 1]],
+        "lengths": played[:, 2].astype(int).tolist(),
+    }
+    text = json.dumps({"format": FORMAT, **values}, separators=(",", ":"), allow_nan=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    with partial.open("wb") as file:
+        file.write(gzip.compress(text.encode(), 9, mtime=0))
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def read(path: Path) -> Record:
+    """A record as `write` left it."""
+    try:
+        with gzip.open(path) as file:
+            text = file.read(LARGEST + 1)
+        if len(text) > LARGEST:
+            raise ValueError(f"it is longer than {LARGEST} bytes")
+        values = json.loads(text)
+        if values.pop("format") != FORMAT:
+            raise ValueError("it has another format")
+        played = values.pop("played")
+        table = [np.cumsum(played["steps"]), played["returns"], played["lengths"]]
+        return Record(**values, played=np.array(table, float).T)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: it is no record ({error}); remove it and run again") from error
+
+
+def read_all(out: Path) -> list[Record]:
+    """All records of a folder, by task, method and seed."""
+    records = [read(path) for path in (out / "records").glob("*/*/*.json.gz")]
+    return sorted(records, key=lambda record: (record.env, record.label, record.seed))
+
+
+def _rounded(value: Any) -> float | None:
+    """Six digits, which is more than a table or a picture shows; None: no number."""
+    if not np.isfinite(value):
+        return None
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    named = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.machine()

@@ -1,0 +1,128 @@
+"""Which runs there are to reproduce the paper: a task, a method and a seed each."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from odrpo.experiments.variants import VARIANTS
+from odrpo.presets import TASKS
+
+OURS = {"odrpo-kl": "kl", "odrpo-wasserstein": "wasserstein", "odrpo-sinkhorn": "sinkhorn"}
+"""Our methods and their metrics."""
+BASELINES = ("trpo", "ppo", "a2c")
+METHODS = (*OURS, *BASELINES)
+GROUPS = {
+    "tabular": ("Taxi-v4", "NChain-v0", "CliffWalking-v1"),
+    "discrete": ("CartPole-v1", "Acrobot-v1"),
+    "continuous": (
+        *("LunarLanderContinuous-v3", "InvertedPendulum-v5", "Reacher-v5", "Hopper-v5"),
+        *("Walker2d-v5", "HalfCheetah-v5", "Ant-v5"),
+    ),
+}
+SHORT = 10
+"""A short budget is the full one divided by this."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One seed of one method on one task."""
+
+    env: str
+    method: str
+    seed: int
+    timesteps: int
+    variant: str = ""
+    """What is changed in our settings, by its name in `variants`; none: nothing."""
+
+    @property
+    def label(self) -> str:
+        """The method with its variant."""
+        return f"{self.method}+{self.variant}" if self.variant else self.method
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return f"{self.env} {self.label} seed {self.seed}"
+
+    def identity(self) -> dict[str, Any]:
+        """The fields of its record that say which run it was."""
+        return asdict(self)
+
+    def folder(self, out: Path) -> Path:
+        """Where it keeps what it needs to go on."""
+        return out / "runs" / self.env / self.label / str(self.seed)
+
+    def record_file(self, out: Path) -> Path:
+        """Where its record goes."""
+        return out / "records" / self.env / self.label / f"{self.seed}.json.gz"
+
+
+def plan(
+    tasks: Sequence[str], methods: Sequence[str], seeds: int, variants: Sequence[str], short: bool
+) -> list[Run]:
+    """Every run of these tasks and methods, seed by seed, so that all have one before any has two.
+
+    Seeds begin where the task's settings were not tuned on.
+    """
+    runs = []
+    for k in range(seeds):
+        for env in tasks:
+            task = TASKS[env]
+            timesteps = task.timesteps // SHORT if short else task.timesteps
+            for method in methods:
+                seed = task.first_seed(OURS.get(method)) + k
+                runs.append(Run(env, method, seed, timesteps))
+                runs += [
+                    Run(env, method, seed, timesteps, name)
+                    for name in variants
+                    if VARIANTS[name].applies_to(env, OURS.get(method))
+                ]
+    return runs
+
+
+def named_tasks(words: str) -> list[str]:
+    """Environments by id, by name without its version, by group, or "all", with commas between."""
+    short = {env.rsplit("-", 1)[0].lower(): env for env in TASKS}
+    groups = GROUPS | {"all": tuple(TASKS)}
+    found: dict[str, None] = {}
+    for word in _split("tasks", words):
+        name = word.lower()
+        if name in groups:
+            found |= dict.fromkeys(groups[name])
+        elif name in short or word in TASKS:
+            found[short.get(name, word)] = None
+        else:
+            choices = ", ".join([*groups, *short])
+            raise ValueError(f"tasks: there is no {word!r}; use one or several of {choices}")
+    return list(found)
+
+
+def named_methods(words: str) -> list[str]:
+    """Methods by name, "all", "odrpo" or "baselines", with commas between."""
+    return _named("methods", words, METHODS, {"odrpo": tuple(OURS), "baselines": BASELINES})
+
+
+def named_variants(words: str) -> list[str]:
+    """Variants by name, "all" or none."""
+    return _named("variants", words, tuple(VARIANTS), {}) if words else []
+
+
+def _named(
+    argument: str, words: str, every: tuple[str, ...], groups: dict[str, tuple[str, ...]]
+) -> list[str]:
+    groups = groups | {"all": every}
+    found: dict[str, None] = {}
+    for word in _split(argument, words):
+        if word not in groups and word not in every:
+            choices = ", ".join([*groups, *every])
+            raise ValueError(f"{argument}: there is no {word!r}; use one or several of {choices}")
+        found |= dict.fromkeys(groups.get(word, (word,)))
+    return list(found)
+
+
+def _split(argument: str, words: str) -> list[str]:
+    parts = [part.strip() for part in words.split(",") if part.strip()]
+    if not parts:
+        raise ValueError(f"{argument}: none; name at least one")
+    return parts

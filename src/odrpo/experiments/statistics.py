@@ -1,0 +1,79 @@
+"""Numbers of runs, and of several seeds: means, interquartile means and their uncertainty."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from odrpo.experiments.record import Record
+from odrpo.presets import TASKS
+from odrpo.records import WINDOW
+
+DRAWS = 2000
+
+
+def last_tenth(record: Record) -> float:
+    """Mean return of the last tenth of the training episodes within the paper's budget."""
+    return _tail(record.played[: TASKS[record.env].episodes, 1])
+
+
+def at_the_end(record: Record) -> float:
+    """The same within the timesteps of the run, which are the same for every method."""
+    return _tail(record.played[:, 1])
+
+
+def greedy(record: Record) -> float:
+    """Mean return of the final greedy policy."""
+    return float(np.mean(record.evaluation["returns"]))
+
+
+def reached(record: Record, threshold: float) -> float:
+    """Timesteps to the first mean of 20 episodes at a threshold; inf: never."""
+    returns = record.played[:, 1]
+    if len(returns) < WINDOW:
+        return np.inf
+    means = np.convolve(returns, np.ones(WINDOW) / WINDOW, "valid")
+    above = np.flatnonzero(means >= threshold)
+    return float(record.played[above[0] + WINDOW - 1, 0]) if len(above) else np.inf
+
+
+def curve(record: Record) -> np.ndarray:
+    """Timesteps and mean return of the last 20 episodes (fewer at first), (E, 2)."""
+    returns, ends = record.played[:, 1], np.arange(1, len(record.played) + 1)
+    total, begins = np.cumsum([0.0, *returns]), np.maximum(ends - WINDOW, 0)
+    return np.stack([record.played[:, 0], (total[ends] - total[begins]) / (ends - begins)], axis=1)
+
+
+def interquartile_mean(values: np.ndarray) -> np.ndarray:
+    """The mean of the middle half over the first axis; of few values the outer ones count in part.
+
+    >>> float(interquartile_mean(np.array([0.0, 1.0, 2.0, 100.0])))
+    1.5
+    """
+    ordered = np.sort(values, axis=0)
+    count = len(ordered)
+    edges = np.arange(count + 1) / count
+    weight = np.diff(np.clip(edges, 0.25, 0.75)) * 2
+    return np.tensordot(weight, ordered, axes=(0, 0))
+
+
+def interval(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """95 % of the interquartile means of seeds drawn with replacement (percentile bootstrap)."""
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(len(values), size=(len(values), DRAWS))
+    means = interquartile_mean(values[drawn])
+    low, high = np.quantile(means, [0.025, 0.975], axis=0)
+    return low, high
+
+
+def on_grid(curves: Sequence[np.ndarray], points: int = 200) -> tuple[np.ndarray, np.ndarray]:
+    """Several curves at the same places, (P,) and (seeds, P); only where all of them are."""
+    curves = [part for part in curves if len(part)]
+    if not curves:
+        return np.zeros(0), np.zeros((0, 0))
+    first, last = max(part[0, 0] for part in curves), min(part[-1, 0] for part in curves)
+    grid = np.linspace(first, max(first, last), points)
+    return grid, np.array([np.interp(grid, part[:, 0], part[:, 1]) for part in curves])
+
+
+def _tail(returns: np.ndarray) -> float:
+    return float(returns[-max(1, len(returns) // 10) :].mean()) if len(returns) else np.nan

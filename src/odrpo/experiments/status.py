@@ -1,0 +1,43 @@
+"""How far a run is, in a little file, for those who watch it from another process."""
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from odrpo.records import WINDOW, Episode
+
+SECONDS = 1.0
+
+
+class Status:
+    """Writes it, at most once a second."""
+
+    def __init__(self, folder: Path, timesteps: int) -> None:
+        """Nothing is known yet."""
+        self.file, self.timesteps, self.told = folder / "status.json", timesteps, 0.0
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def tell(self, timesteps: int, episodes: Sequence[Episode]) -> None:
+        """So many timesteps are behind, with these episodes."""
+        now = time.monotonic()
+        if now - self.told < SECONDS:
+            return
+        self.told = now
+        recent = [episode.episode_return for episode in episodes[-WINDOW:]]
+        mean_return = sum(recent) / len(recent) if recent else math.nan
+        shown = mean_return if math.isfinite(mean_return) else None
+        text = json.dumps({"done": timesteps, "of": self.timesteps, "return": shown})
+        partial = self.file.with_suffix(".partial")
+        partial.write_text(text)
+        partial.replace(self.file)
+
+
+def read_status(folder: Path) -> dict[str, Any]:
+    """What was told last; empty: nothing."""
+    try:
+        return json.loads((folder / "status.json").read_text())
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,111 @@
+"""A table of texts, written as Markdown, LaTeX or HTML."""
+
+import html
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Cell(NamedTuple):
+    """A text, and whether it stands out."""
+
+    text: str
+    bold: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, a header, rows, and what is to be said of them."""
+
+    name: str
+    """Of its files."""
+    title: str
+    header: list[str]
+    rows: list[list[Cell]]
+    notes: list[str] = field(default_factory=list)
+
+    def markdown(self) -> str:
+        """For docs and terminals."""
+        lines = [self.header, ["---"] * len(self.header)]
+        lines += [[f"**{c.text}**" if c.bold else c.text for c in row] for row in self.rows]
+        table = "\n".join(f"| {' | '.join(_bars(text) for text in line)} |" for line in lines)
+        return "\n\n".join([table, *self.notes])
+
+    def latex(self) -> str:
+        """For papers: a table environment with booktabs."""
+        lines = [[_tex(text) for text in self.header]]
+        lines += [
+            [rf"\textbf{{{_tex(c.text)}}}" if c.bold else _tex(c.text) for c in row]
+            for row in self.rows
+        ]
+        head, *body = [" & ".join(line) + r" \\" for line in lines]
+        notes = " ".join(_tex(note) for note in self.notes)
+        parts = [
+            r"% needs \usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_tex(self.title)}. {notes}}}",
+            rf"\label{{tab:{self.name}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
+            *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        return "\n".join(parts) + "\n"
+
+    def html(self) -> str:
+        """For the report; every text is escaped."""
+        head = "".join(f"<th>{html.escape(text)}</th>" for text in self.header)
+        body = "".join(
+            "<tr>"
+            + "".join(
+                f"<td><b>{html.escape(c.text)}</b></td>"
+                if c.bold
+                else f"<td>{html.escape(c.text)}</td>"
+                for c in row
+            )
+            + "</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p class=note>{html.escape(note)}</p>" for note in self.notes)
+        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return (
+            f"<h3 id='{html.escape(self.name)}'>{html.escape(self.title)}</h3>"
+            f"<div class=wide>{table}</div>{notes}"
+        )
+
+
+SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    "≥": r"$\geq$",
+    "<": r"$<$",
+    ">": r"$>$",
+}
+
+
+def _tex(text: str) -> str:
+    return re.sub("|".join(map(re.escape, SPECIAL)), lambda found: SPECIAL[found[0]], text)
+
+
+def _bars(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")
+
+
+def number(value: float | None) -> str:
+    """As many digits as say something: 12345, 97.3, -4.12, 0.995."""
+    if value is None or value != value:
+        return "-"
+    size = abs(value)
+    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,0 +1,271 @@
+"""The paper's tables from records: ours beside the paper's numbers and its baselines run here."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from odrpo.experiments import published, statistics
+from odrpo.experiments.published import Value
+from odrpo.experiments.record import Record
+from odrpo.experiments.runs import BASELINES, METHODS, OURS
+from odrpo.experiments.table import Cell, Table, number
+from odrpo.presets import TASKS
+
+NAMES = {
+    "odrpo-kl": "ODRPO-KL",
+    "odrpo-wasserstein": "ODRPO-Wass",
+    "odrpo-sinkhorn": "ODRPO-Sinkhorn",
+    "trpo": "TRPO",
+    "ppo": "PPO",
+    "a2c": "A2C",
+}
+LOCOMOTION = [env for env in TASKS if env not in ("Taxi-v4", "NChain-v0", "CliffWalking-v1")]
+
+
+class Results:
+    """Records by task and method."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        """Sort them in."""
+        self.found: dict[tuple[str, str], list[Record]] = {}
+        for record in records:
+            self.found.setdefault((record.env, record.label), []).append(record)
+
+    def of(self, env: str, label: str) -> list[Record]:
+        """All seeds."""
+        return self.found.get((env, label), [])
+
+    def values(self, env: str, label: str, measure: Callable[[Record], float]) -> np.ndarray:
+        """A number of each seed."""
+        return np.array([measure(record) for record in self.of(env, label)])
+
+    def mean(self, env: str, label: str) -> float | None:
+        """Over the seeds, of the last tenth; None: there are none."""
+        values = self.values(env, label, statistics.last_tenth)
+        return float(values.mean()) if len(values) else None
+
+    @property
+    def envs(self) -> list[str]:
+        """The paper's tasks that have any."""
+        return [env for env in TASKS if any(env == found for found, _ in self.found)]
+
+
+def every_table(records: Sequence[Record]) -> list[Table]:
+    """Those that the records have something for."""
+    results = Results(records)
+    tables = [
+        last_tenth(results),
+        timesteps(results),
+        against_baselines(results),
+        taxi(results),
+        wall_clock(results),
+        greedy(results),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def last_tenth(results: Results) -> Table:
+    """The paper's appendix: all environments and methods."""
+    rows = []
+    for env in results.envs:
+        here = {m: results.values(env, m, statistics.last_tenth) for m in METHODS}
+        best = max((v.mean() for v in here.values() if len(v)), default=None)
+        cells = [_spread(values, best) for values in here.values()]
+        goal = Cell(number(published.GOALS[env]))
+        rows.append([Cell(env), Cell(f"here, {budget(results, env)}"), *cells, goal])
+        free = {m: results.values(env, f"{m}+model-free", statistics.last_tenth) for m in OURS}
+        if any(len(values) for values in free.values()):
+            cells = [_spread(free.get(m, np.zeros(0)), None) for m in METHODS]
+            rows.append([Cell(""), Cell("here, without a model"), *cells, Cell("")])
+        cells = [_published(published.LAST_TENTH[env].get(m)) for m in METHODS]
+        rows.append([Cell(""), Cell(f"paper, {published.BUDGET[env]}"), *cells, Cell("")])
+    return Table(
+        "last_tenth",
+        "Mean return over the last tenth of the training episodes",
+        ["task", "", *(NAMES[m] for m in METHODS), "our goal"],
+        rows,
+        [
+            "Mean ± standard deviation over seeds, the number of seeds in brackets; in bold the "
+            "best mean run here. Goals are for the paper's budgets.",
+        ],
+    )
+
+
+def timesteps(results: Results) -> Table:
+    """Timesteps to the first mean of 20 episodes at a threshold."""
+    rows = []
+    for env in results.envs:
+        threshold = TASKS[env].threshold
+        if threshold is None:
+            continue
+        here = {m: results.values(env, m, partial(reached, threshold)) for m in METHODS}
+        medians = [np.median(values) for values in here.values() if len(values)]
+        best = min(medians, default=np.inf)
+        cells = [_median(values, best) for values in here.values()]
+        goal = Cell(_thousands(published.THRESHOLD_GOALS[env]))
+        rows.append([Cell(f"{env}, {threshold:g}"), Cell("here"), *cells, goal])
+        paper = published.TO_THRESHOLD[env]
+        cells = [Cell(_thousands(paper[m]) if m in paper else "-") for m in METHODS]
+        rows.append([Cell(""), Cell("paper"), *cells, Cell("")])
+    return Table(
+        "timesteps",
+        "Timesteps to the first mean of 20 episodes at a threshold",
+        ["task, threshold", "", *(NAMES[m] for m in METHODS), "our goal"],
+        rows,
+        ["Medians over seeds, in thousands; in brackets how many seeds of how many got there."],
+    )
+
+
+def reached(threshold: float, record: Record) -> float:
+    """Timesteps to it."""
+    return statistics.reached(record, threshold)
+
+
+def against_baselines(results: Results) -> Table:
+    """Our best method against the best of TRPO, PPO and A2C: run here, else the paper's."""
+    rows = []
+    for env in results.envs:
+        ours = {m: v for m in OURS if (v := results.mean(env, m)) is not None}
+        if env not in LOCOMOTION or not ours:
+            continue
+        here = {m: v for m in BASELINES if (v := results.mean(env, m)) is not None}
+        paper = {m: v.mean for m, v in published.LAST_TENTH[env].items()}
+        theirs = here or {m: paper[m] for m in BASELINES}
+        mine, its = max(ours, key=ours.__getitem__), max(theirs, key=theirs.__getitem__)
+        best = max(paper[m] for m in BASELINES)
+        best_ours = max(v for m, v in paper.items() if m not in BASELINES)
+        rows.append(
+            [
+                Cell(env),
+                Cell(f"{number(ours[mine])} ({NAMES[mine]})"),
+                Cell(f"{number(theirs[its])} ({NAMES[its]}, {'here' if here else 'paper'})"),
+                Cell(_difference(ours[mine], theirs[its]), ours[mine] > theirs[its]),
+                Cell(_difference(best_ours, best)),
+            ]
+        )
+    return Table(
+        "against_baselines",
+        "Our best against the best baseline",
+        ["task", "ours", "best baseline", "difference", "the paper's difference"],
+        rows,
+        ["Last tenth of the training episodes. Where no baseline was run here, the paper's own."],
+    )
+
+
+def taxi(results: Results) -> Table:
+    """What the trained taxi does in an episode, over 1000 of each seed."""
+    rows = []
+    for label in [*METHODS, *(f"{m}+model-free" for m in OURS)]:
+        records = results.of("Taxi-v4", label)
+        if records:
+            method, _, variant = label.partition("+")
+            name = NAMES[method] + (", without a model" if variant else "")
+            parts = [
+                np.mean([r.evaluation[k] for r in records])
+                for k in ("dropoffs", "illegal", "lengths", "returns")
+            ]
+            rows.append([Cell(name), Cell("here"), *(Cell(f"{part:.3f}") for part in parts)])
+        if label in published.TAXI:
+            known = published.TAXI[label]
+            rows.append([Cell(NAMES[label]), Cell("paper"), *(Cell(f"{v:g}") for v in known)])
+    return Table(
+        "taxi",
+        "The trained taxi, an episode on average",
+        ["method", "", "drop-offs (+20)", "illegal (-10)", "timesteps", "return"],
+        rows if any(row[1].text == "here" for row in rows) else [],
+        [
+            "Greedy policies, 1000 episodes of each seed. A timestep pays one of +20, -10 and -1, "
+            "so that return = 21 drop-offs - 9 illegal - timesteps. The paper's rows are 20 "
+            "drop-offs - 10 illegal - timesteps, which charges some timesteps twice."
+        ],
+    )
+
+
+def wall_clock(results: Results) -> Table:
+    """Seconds for 10^5 timesteps of training."""
+    envs = [env for env in results.envs if TASKS[env].episodes or env not in LOCOMOTION]
+    rows = []
+    for method in METHODS:
+        cells = []
+        for env in envs:
+            values = results.values(env, method, lambda r: 1e5 * r.seconds / r.timesteps)
+            cells.append(Cell(f"{np.median(values):.1f}" if len(values) else "-"))
+        if any(cell.text != "-" for cell in cells):
+            paper = published.SECONDS.get(method)
+            rows.append([Cell(NAMES[method]), *cells, Cell("-" if paper is None else f"{paper:g}")])
+    return Table(
+        "wall_clock",
+        "Wall-clock for 100,000 timesteps of training, seconds",
+        ["method", *envs, "paper, discrete tasks"],
+        rows,
+        [
+            "Medians over seeds, a process of one thread each, side by side on all cores; our "
+            "compilation is included (a few seconds of each run)."
+        ],
+    )
+
+
+def greedy(results: Results) -> Table:
+    """The final greedy policy, beside what is published of trained agents."""
+    rows = []
+    for env in results.envs:
+        here = {m: results.values(env, m, statistics.greedy) for m in METHODS}
+        best = max((v.mean() for v in here.values() if len(v)), default=None)
+        cells = [_spread(values, best) for values in here.values()]
+        optimum = TASKS[env].optimum
+        known = Cell("-" if optimum is None else number(optimum))
+        rows.append([Cell(env), Cell("here"), *cells, known])
+        if env in published.GREEDY:
+            cells = [_published(published.GREEDY[env].get(m)) for m in METHODS]
+            rows.append([Cell(""), Cell("RL Zoo"), *cells, Cell("")])
+    return Table(
+        "greedy",
+        "The final greedy policy",
+        ["task", "", *(NAMES[m] for m in METHODS), "optimum"],
+        rows,
+        [
+            "Mean return over 30 to 1000 episodes in Gymnasium's own environments, ± standard "
+            f"deviation over seeds. {published.ZOO}, after 100 k to 5 M steps.",
+        ],
+    )
+
+
+def budget(results: Results, env: str) -> str:
+    """How long the runs of a task were, as the table counts it."""
+    episodes = TASKS[env].episodes
+    steps = {r.timesteps for (found, _), own in results.found.items() if found == env for r in own}
+    if episodes and steps == {TASKS[env].timesteps}:
+        return f"{episodes} episodes"
+    return " or ".join(f"{value / 1000:g} k steps" for value in sorted(steps))
+
+
+def _spread(values: np.ndarray, best: float | None) -> Cell:
+    if not len(values):
+        return Cell("-")
+    text = f"{number(values.mean())} ± {number(values.std())} ({len(values)})"
+    return Cell(text, best is not None and values.mean() == best)
+
+
+def _published(value: Value | None) -> Cell:
+    if value is None:
+        return Cell("-")
+    spread = "" if value.spread is None else f" ± {number(value.spread)}"
+    return Cell(number(value.mean) + spread)
+
+
+def _median(values: np.ndarray, best: float) -> Cell:
+    if not len(values):
+        return Cell("-")
+    median, there = np.median(values), int(np.isfinite(values).sum())
+    text = _thousands(median) if np.isfinite(median) else "never"
+    return Cell(f"{text} ({there}/{len(values)})", bool(np.isfinite(median) and median == best))
+
+
+def _thousands(value: float) -> str:
+    return f"{value / 1000:.1f} k"
+
+
+def _difference(ours: float, theirs: float) -> str:
+    gain = ours - theirs
+    return f"{gain:+.4g} ({100 * gain / abs(theirs):+.0f} %)" if theirs else f"{gain:+.4g}"

@@ -1,0 +1,59 @@
+"""What is changed in our settings, one thing at a time, to answer a question: data only."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from odrpo.presets import TASKS, of_metric
+
+FINITE = ("Taxi-v4", "NChain-v0", "CliffWalking-v1")
+CLASSIC = ("CartPole-v1", "Acrobot-v1")
+KL, WASSERSTEIN = ("kl",), ("wasserstein",)
+BOTH = KL + WASSERSTEIN
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One change, and where it is tried."""
+
+    question: str
+    """What it helps to answer; variants of one question are shown beside each other."""
+    envs: tuple[str, ...]
+    metrics: tuple[str, ...]
+    settings: dict[str, Any] = field(default_factory=dict)
+    factors: dict[str, float] = field(default_factory=dict)
+    """By how much numbers of the preset are multiplied."""
+    preset: str = "tuned"
+    model_free: bool = False
+
+    def applies_to(self, env: str, metric: str | None) -> bool:
+        """Whether it is tried there."""
+        return env in self.envs and metric in self.metrics
+
+    def changes(self, env: str, metric: str) -> dict[str, Any]:
+        """The settings that differ from the preset's."""
+        task = TASKS[env]
+        own = of_metric(task.tuned, metric)
+        scaled = {name: own[name] * factor for name, factor in self.factors.items()}
+        free = of_metric(task.model_free, metric) if self.model_free else {}
+        return free | scaled | self.settings
+
+
+def _radius(factor: float) -> Variant:
+    return Variant("radius", CLASSIC, BOTH, factors={"radius": factor})
+
+
+VARIANTS: dict[str, Variant] = {
+    "model-free": Variant("model", FINITE, BOTH, model_free=True),
+    "paper": Variant("paper", FINITE + CLASSIC, BOTH, preset="paper"),
+    "held-beta": Variant("beta", CLASSIC, BOTH, {"beta": "hold"}),
+    "decaying-beta": Variant("beta", CLASSIC, BOTH, {"beta": "decay"}),
+    "radius-0.1": _radius(0.1),
+    "radius-0.3": _radius(0.3),
+    "radius-3": _radius(3.0),
+    "radius-10": _radius(10.0),
+    "doubly-robust": Variant("advantages", CLASSIC, BOTH, {"advantages": "doubly_robust"}),
+    "taken": Variant("advantages", CLASSIC, BOTH, {"advantages": "taken"}),
+    "balanced": Variant("advantages", CLASSIC, BOTH, {"advantages": "balanced"}),
+    "monte-carlo": Variant("advantages", CLASSIC, BOTH, {"returns": "monte_carlo"}),
+    "squared-error": Variant("projection", CLASSIC, BOTH, {"projection": "squared_error"}),
+}

@@ -1,0 +1,150 @@
+"""What the page draws and lists, as plain lists and numbers."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from odrpo.experiments import published, statistics
+from odrpo.experiments.figures import COLOURS, PLACES
+from odrpo.experiments.record import Record
+from odrpo.experiments.runs import OURS
+from odrpo.experiments.tables import NAMES, Results
+from odrpo.presets import TASKS
+
+MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 160, 40, 80_000
+"""Points of a curve: fewer where there are very many runs."""
+OTHER = "#5c6773"
+"""The colour of what is none of the six methods."""
+
+Json = dict[str, Any]
+
+
+def page_data(records: Sequence[Record]) -> Json:
+    """All of it."""
+    points = int(np.clip(ALL_POINTS // max(1, len(records)), FEWEST_POINTS, MOST_POINTS))
+    results = Results(records)
+    configs: list[Json] = []
+    runs = [_run(record, configs) for record in records]
+    return {
+        "tasks": {env: _task(results, env, points) for env in _envs(records)},
+        "runs": runs,
+        "configs": configs,
+    }
+
+
+def _envs(records: Sequence[Record]) -> list[str]:
+    """The paper's first, in its order."""
+    found = {record.env for record in records}
+    return [env for env in TASKS if env in found] + sorted(found - set(TASKS))
+
+
+def _task(results: Results, env: str, points: int) -> Json:
+    """The curves of all runs of a task on common grids: timesteps, episodes and seconds."""
+    labels = [label for found, label in results.found if found == env]
+    labels.sort(key=lambda label: ("+" in label, _rank(label), label))
+    groups = {label: results.of(env, label) for label in labels}
+    lines = {}
+    if env in published.LAST_TENTH:
+        ours = [v.mean for m, v in published.LAST_TENTH[env].items() if m in OURS]
+        lines["the paper's best ODRPO"] = max(ours)
+    optimum = TASKS[env].optimum if env in TASKS else None
+    if optimum is not None:
+        lines["optimum"] = optimum
+    return {
+        "axes": {name: _curves(groups, name, points) for name in PLACES},
+        "methods": [{"label": label, **_named(label)} for label in labels],
+        "lines": lines,
+    }
+
+
+def _rank(label: str) -> int:
+    method = label.partition("+")[0]
+    return list(NAMES).index(method) if method in NAMES else len(NAMES)
+
+
+def _named(label: str) -> Json:
+    method, _, variant = label.partition("+")
+    name = NAMES.get(method, method) + (f", {variant}" if variant else "")
+    return {
+        "name": name,
+        "colour": OTHER if variant else COLOURS.get(method, OTHER),
+        "variant": variant,
+    }
+
+
+def _curves(groups: dict[str, list[Record]], against: str, points: int) -> Json:
+    every = [record for group in groups.values() for record in group if len(record.played)]
+    last = max((PLACES[against](record)[-1] for record in every), default=1.0)
+    grid = np.linspace(0, last, points)
+    found: Json = {"grid": _listed(grid), "methods": {}}
+    for label, group in groups.items():
+        values = np.array([_on(grid, record, against) for record in group])
+        whole = values[:, np.isfinite(values).all(axis=0)]
+        middle = np.full((3, points), np.nan)
+        if whole.size:
+            there = np.isfinite(values).all(axis=0)
+            middle[0, there] = statistics.interquartile_mean(whole)
+            if len(group) > 2:
+                middle[1:, there] = statistics.interval(whole)
+        found["methods"][label] = {
+            "middle": _listed(middle[0]),
+            "low": _listed(middle[1]),
+            "high": _listed(middle[2]),
+            "seeds": [_listed(row) for row in values],
+        }
+    return found
+
+
+def _on(grid: np.ndarray, record: Record, against: str) -> np.ndarray:
+    """A curve on a grid; nothing where it is not."""
+    if not len(record.played):
+        return np.full(len(grid), np.nan)
+    place, returns = PLACES[against](record), statistics.curve(record)[:, 1]
+    values = np.interp(grid, place, returns)
+    step = grid[1] - grid[0]
+    return np.where((grid < place[0] - step) | (grid > place[-1] + step), np.nan, values)
+
+
+def _run(record: Record, configs: list[Json]) -> Json:
+    if record.config not in configs:
+        configs.append(record.config)
+    returns = np.array(record.evaluation["returns"])
+    measures = (statistics.last_tenth, statistics.greedy)
+    last, greedy = (measure(record) if record.env in TASKS else None for measure in measures)
+    return {
+        "env": record.env,
+        "label": record.label,
+        **_named(record.label),
+        "seed": record.seed,
+        "timesteps": record.timesteps,
+        "episodes": len(record.played),
+        "last": _short(last),
+        "greedy": _short(greedy),
+        "seconds": record.seconds,
+        "gap": _short(record.largest_gap),
+        "use": _short(record.largest_use),
+        "updates": {name: [_short(v) for v in vs] for name, vs in record.updates.items()},
+        "returns": _histogram(returns),
+        "config": configs.index(record.config),
+        "versions": record.versions,
+        "commit": record.commit,
+        "machine": record.machine,
+    }
+
+
+def _histogram(returns: np.ndarray) -> Json:
+    """How often the final policy returned how much."""
+    counts, edges = np.histogram(returns, bins=min(20, max(1, len(np.unique(returns)))))
+    return {"counts": counts.tolist(), "edges": _listed(edges), "episodes": len(returns)}
+
+
+def _listed(values: np.ndarray) -> list[float | None]:
+    return [_short(value) for value in values]
+
+
+def _short(value: Any) -> float | None:
+    if value is None or not np.isfinite(value):
+        return None
+    short = float(f"{value:.5g}")
+    return int(short) if short.is_integer() else short

@@ -1,0 +1,248 @@
+"use strict";
+// Draws the curves and lists the runs of the data in the page. All texts go in as text.
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+const ink = getComputedStyle(document.body).color;
+const soft = "rgba(128,140,150,0.18)";
+const PAGE = 100;
+let chart = null;
+const hidden = new Set();
+
+function make(tag, text) {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function short(value) {
+  if (value === null || value === undefined) return "-";
+  if (value !== 0 && Math.abs(value) < 1e-3) return value.toExponential(1);
+  return String(Number(value.toPrecision(5)));
+}
+
+function engineering(value) {
+  if (Math.abs(value) >= 1e6) return short(value / 1e6) + "M";
+  return Math.abs(value) >= 1e3 ? short(value / 1e3) + "k" : short(value);
+}
+
+function axes(xLabel, extra) {
+  const common = { stroke: ink, grid: { stroke: soft }, ticks: { stroke: soft } };
+  const values = (u, ticks) => ticks.map((tick) => (tick === null ? "" : engineering(tick)));
+  return [{ ...common, label: xLabel, values, labelSize: 18 }, { ...common, size: 62, values, ...extra }];
+}
+
+function clear(element) {
+  while (element.firstChild) element.firstChild.remove();
+}
+
+// The large chart: for each method its seeds, the interval and the middle.
+function drawCurves() {
+  const env = byId("task").value, against = byId("axis").value, task = data.tasks[env];
+  const found = task.axes[against], withSeeds = byId("seeds").checked;
+  const columns = [found.grid], series = [{}], bands = [], middles = [];
+  for (const method of shownMethods(task)) {
+    const own = found.methods[method.label], show = !hidden.has(method.label);
+    const line = { stroke: method.colour, show, method: method.label, points: { show: false }, spanGaps: true };
+    if (withSeeds) for (const seed of own.seeds) {
+      columns.push(seed);
+      series.push({ ...line, width: 0.7, alpha: 0.35 });
+    }
+    if (own.low.some((value) => value !== null)) {
+      columns.push(own.high, own.low);
+      series.push({ ...line, width: 0 }, { ...line, width: 0 });
+      bands.push({ series: [columns.length - 2, columns.length - 1], fill: method.colour + "26" });
+    }
+    columns.push(own.middle);
+    series.push({ ...line, width: 2.2 });
+    middles.push([columns.length - 1, method]);
+  }
+  for (const [name, value] of Object.entries(task.lines)) {
+    columns.push(found.grid.map(() => value));
+    series.push({ stroke: "#808890", width: 1, dash: name === "optimum" ? [2, 4] : [8, 5], points: { show: false } });
+    middles.push([columns.length - 1, { name }]);
+  }
+  if (chart) chart.destroy();
+  const box = byId("chart");
+  chart = new uPlot({
+    width: Math.max(280, box.clientWidth), height: Math.min(460, Math.max(280, window.innerHeight * 0.55)),
+    series, bands, axes: axes(against), legend: { show: false },
+    scales: { x: { time: false }, y: { range: limits(task, found) } },
+    cursor: { drag: { x: true, y: false } },
+    hooks: { setCursor: [(u) => readOut(u, middles, against)] },
+  }, columns, box);
+  drawLegend(task);
+  drawCertificates(env);
+}
+
+function shownMethods(task) {
+  const withVariants = byId("variants").checked;
+  return task.methods.filter((method) => withVariants || !method.variant);
+}
+
+// How bad a beginning was says little: the axis begins a little below where the methods end.
+function limits(task, found) {
+  const ends = [], every = Object.values(task.lines);
+  for (const method of shownMethods(task)) {
+    if (hidden.has(method.label)) continue;
+    const known = found.methods[method.label].middle.filter((value) => value !== null);
+    if (known.length) { ends.push(known[known.length - 1]); every.push(...known); }
+  }
+  if (!ends.length) return (u, low, high) => [low, high];
+  const high = Math.max(...every), low = Math.min(...ends, ...Object.values(task.lines));
+  const room = (high - low || Math.abs(high) || 1);
+  return () => [low - 0.35 * room, high + 0.08 * room];
+}
+
+function readOut(u, middles, against) {
+  const box = byId("readout"), index = u.cursor.idx;
+  clear(box);
+  if (index === null || index === undefined) return;
+  box.append(make("span", `${against} ${engineering(u.data[0][index])}:`));
+  for (const [column, method] of middles) {
+    if (!u.series[column].show || u.data[column][index] === null) continue;
+    const text = make("span", `${method.name} ${short(u.data[column][index])}`);
+    if (method.colour) text.style.color = method.colour;
+    box.append(text);
+  }
+}
+
+function drawLegend(task) {
+  const box = byId("legend");
+  clear(box);
+  for (const method of shownMethods(task)) {
+    const button = make("button", method.name);
+    button.style.setProperty("--colour", method.colour);
+    button.setAttribute("aria-pressed", String(!hidden.has(method.label)));
+    button.addEventListener("click", () => {
+      hidden.has(method.label) ? hidden.delete(method.label) : hidden.add(method.label);
+      drawCurves();
+    });
+    box.append(button);
+  }
+}
+
+// Small charts: lines that have places of their own are put onto one axis.
+function drawSmall(id, title, lines, log) {
+  const box = byId(id);
+  clear(box);
+  const own = lines.filter((line) => line.x.length);
+  if (!own.length) return;
+  const tables = own.map((line) => [line.x, line.y.map((value) => (log && !(value > 0) ? null : value))]);
+  const columns = uPlot.join(tables);
+  const series = [{}, ...own.map((line) => ({ stroke: line.colour, width: 1, alpha: 0.8, spanGaps: true, points: { show: false } }))];
+  new uPlot({
+    title, width: Math.max(260, box.clientWidth), height: 200, series, legend: { show: false },
+    axes: axes("timesteps", log ? { values: (u, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) } : {}),
+    scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
+  }, columns, box);
+}
+
+function certificateLines(runs) {
+  const part = (run, y) => ({ x: run.updates.timesteps, y, colour: run.colour });
+  const some = runs.filter((run) => run.updates.timesteps);
+  return {
+    beta: some.map((run) => part(run, run.updates.beta)),
+    use: some.map((run) => part(run, run.updates.distance.map((value, k) => value / run.updates.radius[k]))),
+    gap: some.map((run) => part(run, run.updates.gap.map((value, k) => Math.max(1e-12, Math.abs(value) / (1 + Math.abs(run.updates.gain[k])))))),
+  };
+}
+
+function drawCertificates(env) {
+  const runs = data.runs.filter((run) => run.env === env && !hidden.has(run.label) && (byId("variants").checked || !run.variant));
+  const lines = certificateLines(runs);
+  drawSmall("beta", "beta*", lines.beta, true);
+  drawSmall("use", "distance / radius", lines.use, false);
+  drawSmall("gap", "gap / (1 + gain)", lines.gap, true);
+}
+
+// The list of runs.
+let order = { key: null, up: true }, shown = PAGE;
+
+function listRuns() {
+  const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = (run) => `${run.env} ${run.name} ${run.label} seed ${run.seed}`.toLowerCase();
+  let runs = data.runs.filter((run) => words.every((word) => text(run).includes(word)));
+  if (order.key) runs = [...runs].sort((a, b) => (a[order.key] > b[order.key] ? 1 : -1) * (order.up ? 1 : -1));
+  const body = byId("list").tBodies[0];
+  clear(body);
+  for (const run of runs.slice(0, shown)) {
+    const row = body.insertRow();
+    for (const value of [run.env, run.name, run.seed, run.timesteps, run.last, run.greedy, run.gap, run.seconds])
+      row.insertCell().textContent = typeof value === "number" ? short(value) : value ?? "-";
+    row.addEventListener("click", () => { location.hash = `run-${data.runs.indexOf(run)}`; });
+  }
+  byId("found").textContent = `${runs.length} of ${data.runs.length} runs`;
+  byId("more").hidden = runs.length <= shown;
+}
+
+// A page for one run.
+function fill(id, values) {
+  const table = byId(id);
+  clear(table);
+  for (const [name, value] of Object.entries(values)) {
+    const row = table.insertRow();
+    row.insertCell().textContent = name;
+    row.insertCell().textContent = typeof value === "string" ? value : JSON.stringify(value);
+  }
+}
+
+function showRun(number) {
+  const run = data.runs[number];
+  byId("run").hidden = !run;
+  if (!run) return;
+  byId("run-title").textContent = `${run.env}, ${run.name}, seed ${run.seed}`;
+  byId("run-facts").textContent =
+    `${run.timesteps.toLocaleString("en")} timesteps, ${run.episodes.toLocaleString("en")} episodes, ${short(run.seconds)} s of training; ` +
+    `last tenth ${short(run.last)}, greedy ${short(run.greedy)} over ${run.returns.episodes} episodes` +
+    (run.gap === null ? "" : `; largest gap of all updates ${short(run.gap)}, largest use of the radius ${short(run.use)}`);
+  const found = data.tasks[run.env].axes.timesteps;
+  const seeds = data.runs.filter((other) => other.env === run.env && other.label === run.label);
+  const values = found.methods[run.label].seeds[seeds.indexOf(run)];
+  drawSmall("run-curve", "return in training", [{ x: found.grid, y: values, colour: run.colour }], false);
+  drawHistogram("run-evaluation", run);
+  const lines = certificateLines([run]);
+  drawSmall("run-beta", "beta*", lines.beta, true);
+  drawSmall("run-use", "distance / radius", lines.use, false);
+  drawSmall("run-gap", "gap / (1 + gain)", lines.gap, true);
+  fill("run-config", data.configs[run.config]);
+  fill("run-versions", { commit: run.commit, ...run.machine, ...run.versions });
+  byId("run").scrollIntoView();
+}
+
+function drawHistogram(id, run) {
+  const box = byId(id), { counts, edges } = run.returns;
+  clear(box);
+  const x = counts.map((_, k) => (edges[k] + edges[k + 1]) / 2);
+  new uPlot({
+    title: "returns of the greedy policy, episodes", width: Math.max(260, box.clientWidth), height: 200,
+    legend: { show: false }, scales: { x: { time: false, range: (u, low, high) => (low === high ? [low - 1, high + 1] : [low - (high - low) / 10, high + (high - low) / 10]) }, y: { range: (u, low, high) => [0, Math.max(1, high)] } },
+    axes: axes("return"),
+    series: [{}, { stroke: run.colour, fill: run.colour + "80", paths: uPlot.paths.bars({ size: [0.9, 40] }), points: { show: false } }],
+  }, [x, counts], box);
+}
+
+function route() {
+  const match = /^#run-(\d+)$/.exec(location.hash);
+  showRun(match ? Number(match[1]) : -1);
+}
+
+for (const env of Object.keys(data.tasks)) byId("task").append(make("option", env));
+for (const id of ["task", "axis", "seeds", "variants"]) byId(id).addEventListener("change", drawCurves);
+for (const button of document.querySelectorAll(".zoom button"))
+  button.addEventListener("click", () => {
+    const grid = chart.data[0];
+    chart.setScale("x", { min: grid[0], max: grid[grid.length - 1] * Number(button.dataset.part) });
+  });
+byId("search").addEventListener("input", () => { shown = PAGE; listRuns(); });
+byId("more").addEventListener("click", () => { shown += PAGE; listRuns(); });
+for (const head of document.querySelectorAll("#list th"))
+  head.addEventListener("click", () => {
+    order = { key: head.dataset.key, up: order.key === head.dataset.key ? !order.up : true };
+    listRuns();
+  });
+let waiting = 0;
+window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawCurves, 150); });
+window.addEventListener("hashchange", route);
+if (data.runs.length) drawCurves();
+listRuns();
+route();

@@ -1,0 +1,139 @@
+"""Runs in processes of their own: what fails, what is stopped, what is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from odrpo.experiments.pool import Pool
+from odrpo.experiments.record import Record, read
+from odrpo.experiments.runs import Run
+from odrpo.experiments.status import read_status
+from odrpo.model import ODRPO
+
+RUN = Run("CartPole-v1", "odrpo-kl", 0, 6_000)
+SAVE_ALWAYS = """
+import json, sys
+from pathlib import Path
+import odrpo.run_folder, odrpo.experiments.status
+odrpo.run_folder.SECONDS_BETWEEN_SAVES = 0
+odrpo.run_folder.SHARE_OF_TIME = 1e9
+odrpo.experiments.status.SECONDS = 0
+from odrpo.experiments.runs import Run
+from odrpo.experiments.worker import main
+sys.exit(main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2])))
+"""
+
+
+def quiet(pool: Pool) -> None:
+    """Show nothing."""
+
+
+def never() -> bool:
+    return False
+
+
+def tables_of(record: Record) -> tuple:
+    """All but how long it took."""
+    return (
+        record.played.tolist(),
+        record.updates,
+        record.evaluation,
+        record.largest_gap,
+        record.config,
+    )
+
+
+def test_one_failed_run_does_not_stop_the_others(tmp_path: Path) -> None:
+    bad = Run("NoSuchTask-v0", "odrpo-kl", 0, 1000)
+    good = Run("CliffWalking-v1", "odrpo-kl", 0, 2_000)
+    outcome = Pool(tmp_path, [bad, good], jobs=2).work(quiet, never)
+    assert outcome.done == [good]
+    assert list(outcome.failed) == [bad]
+    assert "NoSuchTask" in outcome.failed[bad]
+    record = read(good.record_file(tmp_path))
+    assert record.played[-1, 0] <= 2_000
+    assert record.largest_gap is not None
+    assert record.largest_gap < 1e-4
+    assert len(record.evaluation["returns"]) == 100
+    left = sorted(path.name for path in good.folder(tmp_path).iterdir())
+    assert left == ["log.txt", "model.odrpo"]
+
+
+def test_a_stop_ends_what_is_under_way_and_it_goes_on(tmp_path: Path) -> None:
+    run = Run("CartPole-v1", "odrpo-kl", 0, 100_000)
+
+    def when_it_learns() -> bool:
+        return read_status(run.folder(tmp_path)).get("done", 0) > 0
+
+    outcome = Pool(tmp_path, [run], jobs=1).work(quiet, when_it_learns)
+    assert outcome.stopped
+    assert (outcome.done, outcome.failed) == ([], {})
+    saved = ODRPO.load(run.folder(tmp_path) / "model.odrpo").num_timesteps
+    assert 0 < saved < run.timesteps
+    outcome = Pool(tmp_path, [run], jobs=1).work(quiet, never)
+    assert outcome.done == [run]
+    played = read(run.record_file(tmp_path)).played
+    # No episode is lost: the timesteps of each environment are those of its episodes.
+    assert 100_000 - 4 * 500 <= played[:, 2].sum() <= 100_000
+
+
+def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    command = [sys.executable, "-c", SAVE_ALWAYS]
+    asked = ['{"env":"CartPole-v1","method":"odrpo-kl","seed":0,"timesteps":6000}']
+    subprocess.run([*command, *asked, str(whole)], check=True)
+    rng = np.random.default_rng(0)
+    for target in sorted(rng.integers(500, 5500, 3)):
+        process = subprocess.Popen([*command, *asked, str(killed)])
+        while process.poll() is None:
+            if read_status(RUN.folder(killed)).get("done", 0) >= target:
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
+            time.sleep(0.002)
+    assert process.returncode == -signal.SIGKILL
+    subprocess.run([*command, *asked, str(killed)], check=True)
+    records = [read(RUN.record_file(out)) for out in (whole, killed)]
+    assert tables_of(records[0]) == tables_of(records[1])
+
+
+def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
+    folder = RUN.folder(tmp_path)
+    folder.mkdir(parents=True)
+    ODRPO("CartPole-v1", radius=0.5).save(folder / "model.odrpo")
+    outcome = Pool(tmp_path, [RUN], jobs=1).work(quiet, never)
+    assert "it holds a run with other settings" in outcome.failed[RUN]
+
+
+def test_baselines_record_every_episode(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    runs = [
+        Run("CliffWalking-v1", "trpo", 0, 3_000),
+        Run("CartPole-v1", "ppo", 0, 3_000),
+        Run("Acrobot-v1", "a2c", 0, 3_000),
+    ]
+    outcome = Pool(tmp_path, runs, jobs=2).work(quiet, never)
+    assert not outcome.failed
+    for run in runs:
+        record = read(run.record_file(tmp_path))
+        assert record.played[-1, 0] <= 3_000
+        # All timesteps belong to an episode, but for those that had not ended.
+        unfinished = 500 * record.config["n_envs"]
+        assert 3_000 - unfinished <= record.played[:, 2].sum() <= 3_000
+        assert record.updates == {}
+
+
+def test_without_the_extra_a_baseline_says_what_to_install(tmp_path: Path) -> None:
+    try:
+        import sb3_contrib  # noqa: F401
+    except ImportError:
+        run = Run("CartPole-v1", "ppo", 0, 1000)
+        outcome = Pool(tmp_path, [run], jobs=1).work(quiet, never)
+        assert "odrpo[baselines]" in outcome.failed[run]
+    else:
+        pytest.skip("it is installed")

@@ -1,0 +1,64 @@
+import gzip
+import json
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from odrpo.experiments.record import Record, read, read_all, thinned, write
+from tests.experiments.made_up import made_up
+
+
+def same(one: Record, other: Record) -> bool:
+    others = [f.name for f in fields(Record) if f.name != "played"]
+    return np.allclose(one.played, other.played, rtol=1e-5) and all(
+        getattr(one, name) == getattr(other, name) for name in others
+    )
+
+
+def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    record = made_up("CartPole-v1", "odrpo-kl", 3, variant="held-beta")
+    file = tmp_path / "records" / "CartPole-v1" / "odrpo-kl+held-beta" / "3.json.gz"
+    write(record, file)
+    assert same(read(file), record)
+    assert [found.label for found in read_all(tmp_path)] == ["odrpo-kl+held-beta"]
+
+
+def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(made_up("CartPole-v1", "ppo"), tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize("kept", [0, 1, 20, 200])
+def test_a_torn_file_is_named(tmp_path: Path, kept: int) -> None:
+    file = tmp_path / "records" / "a" / "b" / "0.json.gz"
+    write(made_up("CartPole-v1", "ppo"), file)
+    file.write_bytes(file.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"0\.json\.gz: it is no record"):
+        read_all(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "values", [[], {}, {"format": 2}, {"format": 1}, {"format": 1, "played": {"steps": "x"}}]
+)
+def test_what_is_no_record_is_refused(tmp_path: Path, values: object) -> None:
+    file = tmp_path / "record.json.gz"
+    file.write_bytes(gzip.compress(json.dumps(values).encode()))
+    with pytest.raises(ValueError, match="it is no record"):
+        read(file)
+
+
+def test_updates_are_thinned_evenly_with_the_last() -> None:
+    names = ("timesteps", "beta", "radius", "distance", "gap", "gain")
+    names += ("projected_distance", "entropy", "explained_variance")
+    updates = [dict.fromkeys(names, float(k)) for k in range(1001)]
+    updates[0]["beta"] = np.inf
+    kept = thinned(updates)
+    assert len(kept["beta"]) == 200
+    assert kept["timesteps"][0] == 0
+    assert kept["timesteps"][-1] == 1000
+    assert kept["beta"][0] is None
+    assert thinned([]) == {}

@@ -1,0 +1,55 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from odrpo.experiments import statistics
+from tests.experiments.made_up import made_up
+
+
+def test_last_tenth_counts_the_papers_episodes() -> None:
+    record = made_up("Taxi-v4", "ppo", level=5.0)
+    assert statistics.last_tenth(record) == 5.0
+    played = np.repeat(record.played, 4, axis=0)
+    played[200:, 1] = 100.0  # beyond the 200 episodes that count on CartPole
+    longer = replace(record, env="CartPole-v1", played=played)
+    assert statistics.last_tenth(longer) == pytest.approx(played[180:200, 1].mean())
+    assert statistics.at_the_end(longer) == 100.0
+
+
+def test_reached_is_the_end_of_the_first_mean_of_twenty() -> None:
+    record = made_up("CartPole-v1", "ppo")
+    returns = np.where(np.arange(100) < 30, 0.0, 10.0)
+    played = np.stack([record.played[:, 0], returns, record.played[:, 2]], axis=1)
+    record = replace(record, played=played)
+    # Twenty of ten each: episodes 31 to 50; half of them are enough for five.
+    assert statistics.reached(record, 10.0) == 500
+    assert statistics.reached(record, 5.0) == 400
+    assert statistics.reached(record, 11.0) == np.inf
+    assert statistics.reached(replace(record, played=played[:19]), 0.0) == np.inf
+
+
+def test_interquartile_mean_of_few_and_of_many() -> None:
+    rng = np.random.default_rng(0)
+    many = rng.normal(size=(1001, 3))
+    middle = np.sort(many, axis=0)[251:750].mean(axis=0)
+    assert np.allclose(statistics.interquartile_mean(many), middle, atol=0.01)
+    # Of five the middle three, the outer two of them by three quarters.
+    five = np.array([-100.0, 1.0, 2.0, 4.0, 100.0])
+    assert float(statistics.interquartile_mean(five)) == pytest.approx((0.75 + 2 + 3) / 2.5)
+
+
+def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
+    rng = np.random.default_rng(1)
+    held = 0
+    for _ in range(100):
+        low, high = statistics.interval(rng.normal(size=30))
+        held += low <= 0 <= high
+    assert 85 <= held <= 99
+
+
+def test_curves_on_a_grid_are_where_all_of_them_are() -> None:
+    one, other = np.array([[0.0, 0.0], [10.0, 10.0]]), np.array([[2.0, 4.0], [8.0, 16.0]])
+    grid, values = statistics.on_grid([one, other], points=4)
+    assert grid.tolist() == [2, 4, 6, 8]
+    assert values.tolist() == [[2, 4, 6, 8], [4, 8, 12, 16]]

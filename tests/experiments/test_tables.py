@@ -1,0 +1,91 @@
+from pathlib import Path
+
+import pytest
+
+from odrpo.experiments.publish import publish
+from odrpo.experiments.table import Cell, Table, number
+from odrpo.experiments.tables import every_table
+from tests.experiments.made_up import made_up
+
+
+def of(records: list, name: str) -> dict[str, list[str]]:
+    """The rows of a table by their first two cells."""
+    table = next(table for table in every_table(records) if table.name == name)
+    return {f"{row[0].text}|{row[1].text}": [cell.text for cell in row] for row in table.rows}
+
+
+def test_last_tenth_shows_seeds_beside_the_paper() -> None:
+    records = [made_up("Taxi-v4", "odrpo-kl", seed, level=float(seed)) for seed in (0, 2)]
+    records += [made_up("Taxi-v4", "ppo", level=-300.0)]
+    rows = of(records, "last_tenth")
+    here = rows["Taxi-v4|here, 1 k steps"]
+    assert here[2] == "1 ± 1 (2)"
+    assert here[6] == "-300 ± 0 (1)"
+    assert here[3] == "-"
+    assert rows["|paper, 300 k steps"][2] == "-16 ± 10"
+
+
+def test_the_best_mean_is_bold() -> None:
+    records = [made_up("Taxi-v4", "odrpo-kl", level=1.0), made_up("Taxi-v4", "ppo", level=2.0)]
+    table = every_table(records)[0]
+    assert [cell.text for cell in table.rows[0] if cell.bold] == ["2 ± 0 (1)"]
+
+
+def test_timesteps_to_a_threshold_count_who_never_got_there() -> None:
+    levels = (250.0, 250.0, 0.0)
+    records = [made_up("CartPole-v1", "odrpo-kl", k, level) for k, level in enumerate(levels)]
+    here = of(records, "timesteps")["CartPole-v1, 200|here"]
+    assert here[2] == "0.2 k (2/3)"
+    records = [made_up("CartPole-v1", "odrpo-kl", level=0.0)]
+    assert of(records, "timesteps")["CartPole-v1, 200|here"][2] == "never (0/1)"
+
+
+def test_a_baseline_that_was_not_run_is_the_papers() -> None:
+    ours = made_up("CartPole-v1", "odrpo-kl", level=407.0)
+    table = {k.split("|")[0]: v for k, v in of([ours], "against_baselines").items()}
+    assert table["CartPole-v1"][2] == "307 (TRPO, paper)"
+    assert table["CartPole-v1"][3] == "+100 (+33 %)"
+    theirs = made_up("CartPole-v1", "a2c", level=500.0)
+    table = {k.split("|")[0]: v for k, v in of([ours, theirs], "against_baselines").items()}
+    assert table["CartPole-v1"][2] == "500 (A2C, here)"
+    assert table["CartPole-v1"][3] == "-93 (-19 %)"
+
+
+def test_the_return_of_a_taxi_adds_up() -> None:
+    counts = {"dropoffs": [1.0, 0.0], "illegal": [0.0, 3.0], "lengths": [13.0, 200.0]}
+    returns = [21 * d - 9 * i - t for d, i, t in zip(*counts.values(), strict=True)]
+    record = made_up("Taxi-v4", "trpo", evaluation=counts | {"returns": returns})
+    rows = of([record], "taxi")
+    assert rows["TRPO|here"][2:] == ["0.500", "1.500", "106.500", "-109.500"]
+    assert rows["ODRPO-KL|paper"][2:] == ["0.995", "0.732", "18.556", "-5.976"]
+
+
+def test_tables_without_records_are_left_out(tmp_path: Path) -> None:
+    assert every_table([]) == []
+    publish([], tmp_path)
+    assert not list((tmp_path / "tables").iterdir())
+
+
+def test_tables_and_figures_are_written(tmp_path: Path) -> None:
+    records = [made_up(env, "odrpo-kl", k) for env in ("Taxi-v4", "Ant-v5") for k in range(3)]
+    publish(records, tmp_path)
+    assert (tmp_path / "tables" / "last_tenth.tex").read_text().count(r"\\") == 5
+    pictures = sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
+    assert pictures == ["certificates", "curves_episodes", "curves_seconds", "curves_timesteps"]
+
+
+def test_texts_are_escaped_in_each_format() -> None:
+    text = "<script>&|_%$ {x} ±"
+    table = Table("t", text, [text, "b"], [[Cell(text, True), Cell("1")]], [text])
+    assert "<script>" not in table.html()
+    assert "&lt;script&gt;&amp;" in table.html()
+    assert r"\|" in table.markdown()
+    assert r"$<$script$>$\&|\_\%\$ \{x\} $\pm$" in table.latex()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(12345.6, "12346"), (97.34, "97.34"), (-4.1, "-4.1"), (0.9951, "0.995"), (None, "-")],
+)
+def test_numbers_have_the_digits_that_matter(value: float | None, text: str) -> None:
+    assert number(value) == text

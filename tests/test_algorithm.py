@@ -44,6 +44,17 @@ def test_every_update_has_a_certificate(env: str, metric: str) -> None:
     assert (rows(model, "distance")[moved] >= 0.99 * radius[moved]).all()
 
 
+def test_ties_in_one_place_fall_short_of_the_radius_or_break_it() -> None:
+    used = {}
+    for ties in ("split", "stay", "move"):
+        model = odrpo.ODRPO("CartPole-v1", "wasserstein", ties=ties, **SMALL).learn(64)
+        row = model.records.updates[0]  # all three are at the same first policy and advantages
+        used[ties] = row["distance"] / row["radius"], row["gain"]
+    assert used["split"][0] == pytest.approx(1, rel=1e-4)
+    assert used["stay"][0] < 1 < used["move"][0]
+    assert used["stay"][1] < used["split"][1] < used["move"][1]
+
+
 def test_a_table_takes_the_exact_step() -> None:
     model = odrpo.ODRPO("CliffWalking-v1", "wasserstein").learn(2000)
     for name in ("distance", "gain"):

@@ -53,6 +53,7 @@ def missed_by(model: odrpo.ODRPO) -> float:
     ("metric", "settings"),
     [
         ("kl", {}),
+        pytest.param("kl", {"policy": "gaussian"}, marks=pytest.mark.slow),
         pytest.param("wasserstein", {}, marks=pytest.mark.slow),
         pytest.param("sinkhorn", {}, marks=pytest.mark.slow),
         pytest.param("kl", {"updates_per_step": 0.25}, marks=pytest.mark.slow),
@@ -361,6 +362,9 @@ def test_discrete_agents_can_learn_from_replay_and_go_on_from_a_file(tmp_path: P
         ({"policy": "network"}, 'policy: "network" is for Discrete actions'),
         ({"policy": "table"}, 'policy: "table" is for Discrete actions'),
         ({"smoothing": 0.1}, "smoothing: it does nothing with policy='generative'"),
+        ({"policy": "gaussian", "levels": 8}, "levels: it does nothing with policy='gaussian'"),
+        ({"policy": "gaussian", "embedding": 8}, "embedding: .*gaussian"),
+        ({"ties": "stay"}, 'ties: "stay" is for metric="wasserstein"'),
         ({"critic_window": 3}, "critic_window: it does nothing with critic='replay'"),
         ({"returns": "lambda"}, "returns: 'lambda'; critic=\"replay\" learns from single steps"),
         ({"updates_per_step": 0.3}, "no whole number of updates; use a multiple of 0.125"),

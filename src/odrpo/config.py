@@ -45,6 +45,12 @@ class Config:
         "Standard deviation of the relative perturbation of a held beta.",
         static=False,
     )
+    ties: Literal["split", "stay", "move"] = setting(
+        "split",
+        "What a Wasserstein step does with mass that is as well off where it is as elsewhere. "
+        "split: moves what the radius has room for, which is exact. stay, move: none or all of it, "
+        "as the paper's plan does; the radius is not kept.",
+    )
 
     discount: float = setting(
         0.995,
@@ -84,10 +90,11 @@ class Config:
         static=False,
     )
 
-    policy: Literal["table", "network", "generative"] = setting(
+    policy: Literal["table", "network", "generative", "gaussian"] = setting(
         "network",
         "A row of probabilities for each state; a network with a softmax; or, for continuous "
-        "actions, a network that generates them from noise.",
+        "actions, a network that generates them from noise, or one that gives the mean and the "
+        "deviation of a Gaussian.",
     )
     critic: Literal["table", "network", "model", "replay"] = setting(
         "network",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import numpy as np
 
-from odrpo.trust_region import resolve_metric
+from odrpo.trust_region import Wasserstein, resolve_metric
 
 if TYPE_CHECKING:
     from odrpo.config import Config
@@ -55,7 +55,10 @@ RANGES: dict[str, tuple[float, float]] = {
 
 # What a setting is of use with: the values of another one.
 Needs = list[tuple[str, tuple[str | int, ...]]]
-OF_A_NETWORK: Needs = [("policy", ("network", "generative"))]
+CONTINUOUS = ("generative", "gaussian")
+"""The policies for actions of a continuum."""
+OF_A_NETWORK: Needs = [("policy", ("network", *CONTINUOUS))]
+OF_A_CONTINUUM: Needs = [("policy", CONTINUOUS)]
 OF_A_GENERATOR: Needs = [("policy", ("generative",))]
 OF_REPLAY: Needs = [("critic", ("replay",))]
 NEEDS: dict[str, Needs] = {
@@ -80,21 +83,21 @@ NEEDS: dict[str, Needs] = {
     "critic_epochs": [("critic", ("network",))],
     "critic_window": [("critic", ("network",))],
     "minibatch": OF_A_NETWORK,
-    "candidates": OF_A_GENERATOR,
-    "candidate_noise": OF_A_GENERATOR,
-    "behaviour_noise": OF_A_GENERATOR,
+    "candidates": OF_A_CONTINUUM,
+    "candidate_noise": OF_A_CONTINUUM,
+    "behaviour_noise": OF_A_CONTINUUM,
     "levels": OF_A_GENERATOR,
     "head": OF_A_GENERATOR,
     "replay_size": OF_REPLAY,
     "warm_up": OF_REPLAY,
-    "candidate_ascent": [*OF_A_GENERATOR, *OF_REPLAY],
-    "octaves": [*OF_A_GENERATOR, *OF_REPLAY],
+    "candidate_ascent": [*OF_A_CONTINUUM, *OF_REPLAY],
+    "octaves": [*OF_A_CONTINUUM, *OF_REPLAY],
     "updates_per_step": OF_REPLAY,
     "members": OF_REPLAY,
     "pessimism": OF_REPLAY,
     "layer_norm": OF_REPLAY,
     "embedding": [*OF_A_GENERATOR, *OF_REPLAY],
-    "next_actions": [*OF_A_GENERATOR, *OF_REPLAY],
+    "next_actions": [*OF_A_CONTINUUM, *OF_REPLAY],
     "polyak": [*OF_REPLAY, ("embedding", (0,))],
 }
 
@@ -133,6 +136,14 @@ def check_together(config: "Config") -> None:
         raise ValueError(
             'visitation: "unnormalised" counts whole episodes; use complete_episodes=True'
         )
+    if config.embedding and config.policy == "gaussian":
+        raise ValueError('embedding: policy="gaussian" has none; use embedding=0')
+    if config.ties != "split" and (
+        not isinstance(config.metric, Wasserstein) or config.beta != "exact"
+    ):
+        raise ValueError(
+            f'ties: "{config.ties}" is for metric="wasserstein" with beta="exact"; leave it out'
+        )
     if config.critic in ("model", "replay") and config.advantages != "critic":
         raise ValueError(
             f'advantages: "{config.advantages}"; critic="{config.critic}" gives those of every '
@@ -163,8 +174,8 @@ REPLAY_TAKES = {"returns": "n_step", "complete_episodes": False, "visitation": "
 
 def check_policy(policy: str, states: int | None, dimensions: int | None) -> None:
     """Refuse one that is not made for what is seen and done."""
-    if (policy == "generative") != (dimensions is not None):
-        needed = "Box" if policy == "generative" else "Discrete"
+    if (policy in CONTINUOUS) != (dimensions is not None):
+        needed = "Box" if policy in CONTINUOUS else "Discrete"
         raise ValueError(f'policy: "{policy}" is for {needed} actions; leave it out')
     if policy == "table" and states is None:
         raise ValueError(
@@ -178,7 +189,7 @@ def check_useful(settings: dict[str, Any], config: "Config") -> None:
         for other, values in NEEDS.get(name, []):
             if getattr(config, other) in values:
                 continue
-            if other == "policy" and values == ("generative",):
+            if set(values) <= set(CONTINUOUS) and config.policy not in CONTINUOUS:
                 raise ValueError(f"{name}: it is for continuous actions (Box); leave it out")
             needed = " or ".join(
                 f'"{value}"' if isinstance(value, str) else str(value) for value in values

@@ -12,6 +12,8 @@ from odrpo.learner import Learner, Sizes, policy_of
 from odrpo.policies import Support, masked
 from odrpo.trust_region import KL, Metric, Problem, Solution
 
+NUDGE = 1e-5
+"""Relative to beta*: far enough for a tie to be none."""
 FEWEST_STATES = 4
 """At so many at least a policy of continuous actions is compared with the one before."""
 
@@ -79,7 +81,10 @@ def solve(
     updates = learner.updates + 1
     learner = learner._replace(updates=updates)
     if config.beta == "exact":
-        return metric.solve(problem), learner
+        solution = metric.solve(problem)
+        if config.ties != "split":
+            solution = with_ties_in_one_place(config, metric, problem, solution.beta)
+        return solution, learner
 
     def exact() -> tuple[Solution, Array, Array]:
         solution = metric.solve(problem)
@@ -99,6 +104,14 @@ def solve(
 
     solution, count, mean = jax.lax.cond(learner.betas < config.beta_solves, exact, held)
     return solution, learner._replace(betas=count, mean_beta=mean)
+
+
+def with_ties_in_one_place(
+    config: Config, metric: Metric, problem: Problem, beta: Array
+) -> Solution:
+    """The plan that the paper has at beta*: mass that is tied stays where it is, or all moves."""
+    beside = 1 + NUDGE if config.ties == "stay" else 1 - NUDGE
+    return metric.step(problem, jnp.maximum(beside * beta, jnp.finfo(beta.dtype).tiny))
 
 
 def metric_on(config: Config, support: Support) -> Metric:

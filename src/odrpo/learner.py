@@ -12,6 +12,7 @@ from odrpo.envs.env import Array
 from odrpo.observations import Normaliser
 from odrpo.policies import (
     CategoricalPolicy,
+    GaussianPolicy,
     GenerativePolicy,
     Policy,
     Support,
@@ -82,6 +83,17 @@ def policy_of(config: Config, sizes: Sizes) -> Policy:
             config.minibatch,
             config.projection_states,
             config.embedding,
+        )
+    if config.policy == "gaussian":
+        return GaussianPolicy(
+            observed(config, sizes),
+            sizes.dimensions or 0,
+            config.hidden,
+            config.candidates,
+            config.candidate_noise,
+            config.policy_epochs,
+            config.minibatch,
+            config.projection_states,
         )
     return CategoricalPolicy(
         observed(config, sizes),
@@ -201,7 +213,7 @@ def act(
         key = jax.random.fold_in(*key)
     x = features(config, sizes, learner, observation)
     policy = policy_of(config, sizes)
-    if not isinstance(policy, GenerativePolicy):
+    if not isinstance(policy, GenerativePolicy | GaussianPolicy):
         return policy.act(learner.policy, x, key, mask)
     if held is None:
         action = policy.act(learner.policy, x, key, mask)

@@ -24,7 +24,7 @@ from odrpo.learner import (
     policy_of,
     with_consequences,
 )
-from odrpo.policies import GenerativePolicy, Support
+from odrpo.policies import GaussianPolicy, GenerativePolicy, Support
 from odrpo.trust_region import Problem
 
 SIDE_BY_SIDE = 8
@@ -109,7 +109,7 @@ def improve_critic(
     learner = prepared(config, sizes, learner, minibatches.observation, reward_square)
     config = faded(config, progress)
     policy, critic = policy_of(config, sizes), critic_of(config, sizes)
-    if isinstance(policy, GenerativePolicy):
+    if isinstance(policy, GenerativePolicy | GaussianPolicy):
         policy = replace(policy, candidates=config.next_actions, candidate_noise=None)
 
     # All at once, for neither policy nor embedding move meanwhile: larger products are faster ones.

@@ -128,6 +128,18 @@ def test_baselines_record_every_episode(tmp_path: Path) -> None:
         assert record.updates == {}
 
 
+def test_a_baseline_can_be_stopped(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    run = Run("CartPole-v1", "ppo", 0, 10_000_000)
+    began = time.monotonic()
+    outcome = Pool(tmp_path, [run], jobs=1).work(
+        quiet, lambda: read_status(run.folder(tmp_path)).get("done", 0) > 0
+    )
+    assert outcome.stopped
+    assert time.monotonic() - began < 50
+    assert not run.record_file(tmp_path).exists()
+
+
 def test_without_the_extra_a_baseline_says_what_to_install(tmp_path: Path) -> None:
     try:
         import sb3_contrib  # noqa: F401

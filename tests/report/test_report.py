@@ -86,8 +86,10 @@ def coloured(page) -> int:
             const c = document.querySelector('#chart canvas');
             const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
             let n = 0;
-            for (let i = 0; i < p.length; i += 4)
-                if (p[i + 3] > 60 && Math.max(p[i], p[i+1], p[i+2]) - Math.min(p[i], p[i+1], p[i+2]) > 60) n++;
+            for (let i = 0; i < p.length; i += 4) {
+                const [r, g, b, a] = p.slice(i, i + 4);
+                if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > 60) n++;
+            }
             return n;
         }"""
     )

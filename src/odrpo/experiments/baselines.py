@@ -162,15 +162,20 @@ def settings_of(method: str, env: str) -> Settings:
     return {"source": source, "n_envs": 1, "normalize": False, "net_arch": [64, 64], **own}
 
 
-def run_baseline(run: Run, folder: Path) -> Record:
-    """Train from the beginning, for these can't go on as if they had never stopped; evaluate."""
+def run_baseline(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
+    """Train from the beginning, for these can't go on as if they had never stopped; evaluate.
+
+    None: it was stopped.
+    """
     settings = settings_of(run.method, run.env)
     limit = TASKS[run.env].max_steps
     model, normaliser = _model(run, settings, limit)
     episodes: list[Episode] = []
     began = time.perf_counter()
-    model.learn(run.timesteps, callback=_watch(episodes, Status(folder, run.timesteps)))
+    model.learn(run.timesteps, callback=_watch(episodes, Status(folder, run.timesteps), stop))
     seconds = time.perf_counter() - began
+    if model.num_timesteps < run.timesteps:
+        return None
     within = [episode for episode in episodes if episode.timesteps <= run.timesteps]
     return Record(
         **run.identity(),
@@ -245,7 +250,9 @@ def _scheduled(value: Any) -> Any:
     return lambda left: left * start
 
 
-def _watch(episodes: list[Episode], status: Status) -> Callable[[dict, dict], bool]:
+def _watch(
+    episodes: list[Episode], status: Status, stop: Callable[[], bool]
+) -> Callable[[dict, dict], bool]:
     """Takes down every episode with the timestep of its end."""
 
     def callback(local: dict[str, Any], _: dict[str, Any]) -> bool:
@@ -255,6 +262,6 @@ def _watch(episodes: list[Episode], status: Status) -> Callable[[dict, dict], bo
                 ended = info["episode"]
                 episodes.append(Episode(timesteps, float(ended["r"]), int(ended["l"])))
         status.tell(timesteps, episodes)
-        return True
+        return not stop()
 
     return callback

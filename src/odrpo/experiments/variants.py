@@ -7,6 +7,7 @@ from odrpo.presets import TASKS, of_metric
 
 FINITE = ("Taxi-v4", "NChain-v0", "CliffWalking-v1")
 CLASSIC = ("CartPole-v1", "Acrobot-v1")
+BOXES = ("InvertedPendulum-v5", "Reacher-v5", "LunarLanderContinuous-v3")
 KL, WASSERSTEIN = ("kl",), ("wasserstein",)
 BOTH = KL + WASSERSTEIN
 
@@ -47,6 +48,8 @@ VARIANTS: dict[str, Variant] = {
     "paper": Variant("paper", FINITE + CLASSIC, BOTH, preset="paper"),
     "held-beta": Variant("beta", CLASSIC, BOTH, {"beta": "hold"}),
     "decaying-beta": Variant("beta", CLASSIC, BOTH, {"beta": "decay"}),
+    "ties-stay": Variant("ties", CLASSIC, WASSERSTEIN, {"ties": "stay"}),
+    "ties-move": Variant("ties", CLASSIC, WASSERSTEIN, {"ties": "move"}),
     "radius-0.1": _radius(0.1),
     "radius-0.3": _radius(0.3),
     "radius-3": _radius(3.0),
@@ -56,4 +59,5 @@ VARIANTS: dict[str, Variant] = {
     "balanced": Variant("advantages", CLASSIC, BOTH, {"advantages": "balanced"}),
     "monte-carlo": Variant("advantages", CLASSIC, BOTH, {"returns": "monte_carlo"}),
     "squared-error": Variant("projection", CLASSIC, BOTH, {"projection": "squared_error"}),
+    "gaussian": Variant("policy", BOXES, KL, {"policy": "gaussian"}),
 }

@@ -24,7 +24,7 @@ def main(run: Run, out: Path) -> int:
         else:
             from odrpo.experiments.baselines import run_baseline
 
-            record = run_baseline(run, folder)
+            record = run_baseline(run, folder, stop)
     if record is None:
         return stop.exit_code
     write(record, run.record_file(out))

@@ -1,10 +1,13 @@
+import re
 from pathlib import Path
 
 import pytest
 
+from odrpo.experiments.ablations import QUESTIONS, every_ablation
 from odrpo.experiments.publish import publish
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.experiments.tables import every_table
+from odrpo.experiments.variants import VARIANTS
 from tests.experiments.made_up import made_up
 
 
@@ -62,8 +65,7 @@ def test_the_return_of_a_taxi_adds_up() -> None:
 
 def test_tables_without_records_are_left_out(tmp_path: Path) -> None:
     assert every_table([]) == []
-    publish([], tmp_path)
-    assert not list((tmp_path / "tables").iterdir())
+    assert publish([], tmp_path) == []
 
 
 def test_tables_and_figures_are_written(tmp_path: Path) -> None:
@@ -72,6 +74,23 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "tables" / "last_tenth.tex").read_text().count(r"\\") == 5
     pictures = sorted(path.stem for path in (tmp_path / "figures").glob("*.png"))
     assert pictures == ["certificates", "curves_episodes", "curves_seconds", "curves_timesteps"]
+    page = (tmp_path / "results.md").read_text()
+    linked = re.findall(r"\]\((.*?)\)", page)
+    assert len(linked) == 4
+    assert all((tmp_path / link).exists() for link in linked)
+
+
+def test_an_ablation_stands_beside_the_preset() -> None:
+    records = [made_up("CartPole-v1", "odrpo-kl", seed, level=10.0 + seed) for seed in (0, 1)]
+    records += [made_up("CartPole-v1", "odrpo-kl", level=5.0, variant="held-beta")]
+    (table,) = every_ablation(records)
+    assert table.header[2:5] == ["exact", "held-beta", "decaying-beta"]
+    assert [cell.text for cell in table.rows[0][2:]] == ["10.5 (10 11)", "5 (5)", "-"]
+    assert [cell.bold for cell in table.rows[0][2:]] == [True, False, False]
+
+
+def test_every_variant_has_a_question() -> None:
+    assert {variant.question for variant in VARIANTS.values()} == set(QUESTIONS)
 
 
 def test_texts_are_escaped_in_each_format() -> None:

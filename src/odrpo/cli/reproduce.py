@@ -28,6 +28,7 @@ def reproduce(
     budget: Literal["full", "short"] = "full",
     jobs: int = max(1, os.cpu_count() or 1),
     out: Path = Path("results"),
+    page: Annotated[Path | None, optional("FILE")] = None,
     dry_run: bool = False,
 ) -> None:
     """Run the paper's experiments: what has no record yet, several at once, nothing twice.
@@ -48,6 +49,7 @@ def reproduce(
             OUT/short.
         jobs: How many runs at once, of one thread each.
         out: Where records, tables and figures go.
+        page: The page of results in Markdown; else OUT/results.md.
         dry_run: Only say what would be run, and how long it would take.
     """
     console = Console()
@@ -73,7 +75,7 @@ def reproduce(
     outcome = _run(Pool(out, missing, jobs), records, console)
     from odrpo.experiments.publish import publish  # matplotlib is slow to import
 
-    for folder in publish(read_all(out), out):
+    for folder in publish(read_all(out), out, page):
         console.print(f"wrote {escape(str(folder))}")
     for run, reason in outcome.failed.items():
         console.print(f"[bold red]failed:[/] {escape(run.name)}: {escape(reason)}", highlight=False)

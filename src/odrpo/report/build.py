@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.resources import files
 from string import Template
 
+from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.record import Record
 from odrpo.experiments.tables import every_table
 from odrpo.report.data import page_data
@@ -16,7 +17,8 @@ STATIC = files("odrpo.report") / "static"
 
 def build_report(records: Sequence[Record], pictures: Sequence[Picture] = ()) -> str:
     """The page; it needs no network, and what it prints of the records is escaped."""
-    tables = "".join(table.html() for table in every_table(records))
+    every = (*every_table(records), *every_ablation(records))
+    tables = "".join(table.html() for table in every)
     envs = {record.env for record in records}
     summary = f"{len(records)} runs of {len(envs)} tasks"
     return Template(_file("page.html")).substitute(

@@ -15,8 +15,8 @@ LIMITS = (
     "MuJoCo v5 instead of v3, v0, v2 and v2. CliffWalking has a limit of 200 steps here, since it "
     "has none of its own and the paper names none. NChain-v0, which Gymnasium has dropped, is "
     "ours, by the same rules.",
-    "**Budgets**: every method has the same timesteps on a task, {budgets}. With continuous actions "
-    "these are fewer than the paper's where the table says so.",
+    "**Budgets**: every method has the same timesteps on a task, {budgets}. With continuous "
+    "actions these are fewer than the paper's where the table says so.",
     "**Settings**: ours are tuned, on other seeds than are shown; the baselines have what RL "
     "Baselines3 Zoo has published, and their defaults where it has nothing (the tabular tasks, "
     "whose states they see one-hot; Reacher and InvertedPendulum for TRPO and A2C). Their networks "

@@ -1,0 +1,82 @@
+"""`odrpo reproduce` and `odrpo report`, from the command line to the files."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from filelock import FileLock
+
+from odrpo import cli
+from odrpo.experiments.record import write
+from odrpo.experiments.runs import plan
+from tests.experiments.made_up import made_up
+
+
+def run(monkeypatch, *arguments: object) -> None:
+    monkeypatch.setattr(sys, "argv", ["odrpo", *map(str, arguments)])
+    monkeypatch.setenv("COLUMNS", "120")
+    cli.main()
+
+
+def recorded(out: Path, tasks: list[str], methods: list[str], seeds: int) -> None:
+    """Records of a plan that were never run."""
+    for each in plan(tasks, methods, seeds, [], short=True):
+        write(made_up(each.env, each.method, each.seed), each.record_file(out))
+
+
+def test_a_dry_run_says_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> None:
+    recorded(tmp_path / "short", ["CartPole-v1"], ["odrpo-kl"], 2)
+    words = ("--tasks", "cartpole,taxi", "--methods", "odrpo-kl,ppo", "--seeds", 3)
+    options = ("--budget", "short", "--jobs", 2, "--out", tmp_path, "--dry-run")
+    run(monkeypatch, "reproduce", *words, *options)
+    printed = capsys.readouterr().out
+    assert "12 runs: 2 recorded, 10 to do, about" in printed
+    assert "with 2 at once" in printed
+    lines = [line.split("│") for line in printed.splitlines() if "CartPole" in line]
+    assert sorted([cell.strip() for cell in line[2:5]] for line in lines) == [
+        ["odrpo-kl", "2", "10,000"],
+        ["ppo", "0 1 2", "10,000"],
+    ]
+    assert not (tmp_path / "short" / "runs").exists()
+
+
+def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatch, capsys) -> None:
+    recorded(tmp_path / "short", ["CliffWalking-v1"], ["odrpo-kl"], 1)
+    words = ("--tasks", "cliffwalking", "--methods", "odrpo-kl", "--seeds", 2)
+    options = ("--budget", "short", "--jobs", 1, "--out", tmp_path)
+    run(monkeypatch, "reproduce", *words, *options)
+    assert "2 runs: 1 recorded, 1 to do" in capsys.readouterr().out
+    table = (tmp_path / "short" / "tables" / "last_tenth.md").read_text()
+    assert "(2)" in table
+    run(monkeypatch, "reproduce", *words, *options)
+    assert "2 runs: 2 recorded, 0 to do" in capsys.readouterr().out
+    run(monkeypatch, "report", tmp_path / "short")
+    printed = capsys.readouterr().out
+    assert "2 runs, 1 pictures" in printed
+    assert "CliffWalking" in (tmp_path / "short" / "report.html").read_text()
+
+
+def test_two_at_once_in_one_folder_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / "runs").mkdir()
+    with FileLock(tmp_path / "runs" / "lock"), pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, "reproduce", "--tasks", "taxi", "--out", tmp_path)
+    assert stopped.value.code == 2
+    assert "another process is running experiments in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("reproduce", "--tasks", "pong"), "tasks: there is no 'pong'"),
+        (("reproduce", "--methods", "sac"), "methods: there is no 'sac'"),
+        (("reproduce", "--seeds", "0"), "seeds: 0"),
+        (("reproduce", "--jobs", "0"), "jobs: 0"),
+        (("report",), "there are no records in it"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(words, message, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit):
+        run(monkeypatch, *words)
+    assert message in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())

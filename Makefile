@@ -51,13 +51,14 @@ bench: setup peers  ## Time solvers and training beside their peers, into result
 	$(BIN)/python benchmarks/solver.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/continuous.py
+	$(BIN)/python benchmarks/field.py
 
 peers: $(PEERS)/sb3/installed $(PEERS)/sbx/installed $(PEERS)/rejax/installed  ## Make the peers' environments (torch)
 
 $(PEERS)/sb3/installed: Makefile
 	@$(PYTHON) -m venv $(PEERS)/sb3
 	@$(PEERS)/sb3/bin/python $(PEER_PIP) torch==2.13.0
-	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2 'gymnasium[mujoco]' mujoco==4.0.0
+	@$(PEERS)/sb3/bin/python $(PEER_PIP) stable-baselines3==2.9.2 sb3-contrib==2.9.2 'gymnasium[mujoco]' mujoco==4.0.0
 	@touch $@
 
 # Torch first here too: another version, which sbx-rl might choose, comes with gigabytes of CUDA.

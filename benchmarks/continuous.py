@@ -164,7 +164,7 @@ def on_policy_runs(options: Options) -> dict[str, Callable[[], Result]]:
         ppo = {"env": ENV, "num_envs": ENVS}
         if options.quick:
             ppo["n_steps"] = less["num_steps"]
-        script = partial(run, options.sb3_python, "sb3_ppo.py", "speed")
+        script = partial(run, options.sb3_python, "sb3.py", "speed")
         found[PPO] = partial(script, ppo | {"threads": 1})
         found[PPO_ALL] = partial(script, ppo | {"threads": None})
     return found

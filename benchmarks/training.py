@@ -104,10 +104,10 @@ def speed_runs(options: Options) -> dict[str, Callable[[], Result]]:
         speed, metric=THROUGHPUT_METRIC, timesteps=fast, settings=THROUGHPUT
     )
     if options.sb3_python.exists():
-        found[SB3_ALL] = partial(run, options.sb3_python, "sb3_ppo.py", "speed", SB3_ALL_THREADS)
+        found[SB3_ALL] = partial(run, options.sb3_python, "sb3.py", "speed", SB3_ALL_THREADS)
     if options.rejax_python.exists():
         envs = {"num_envs": THROUGHPUT["num_envs"]}
-        rejax = partial(run, options.rejax_python, "rejax_ppo.py")
+        rejax = partial(run, options.rejax_python, "rejax_ppo.py", "speed")
         found[REJAX] = partial(rejax, {"timesteps": peer, "settings": envs})
         found[REJAX_SAME] = partial(rejax, {"timesteps": peer, "settings": envs | SAME_WORK})
     return found
@@ -125,7 +125,7 @@ def solve_cartpole(options: Options, seed: int) -> dict[str, Result]:
                 found[f"{kind}, {metric}"] = ours("solve", cache=cache, **started, **check)
     if options.sb3_python.exists():
         how = SB3_ONE_THREAD | goal | {"seed": seed, "started": time.time()}
-        found[SB3] = run(options.sb3_python, "sb3_ppo.py", "solve", how)
+        found[SB3] = run(options.sb3_python, "sb3.py", "solve", how)
     return found
 
 

@@ -3,6 +3,8 @@
 import base64
 import html
 import io
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,9 @@ from odrpo.model import ODRPO
 
 FRAMES, WIDTH = 8, 220
 """Of a film strip: how many frames, and how wide each is, in pixels."""
+STRIDE = 1
+"""Steps between two frames of one that runs."""
+RUNNERS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5", "Swimmer-v5")
 MOST_STEPS = 1000
 COMPASS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 CLIFF = ("up", "right", "down", "left")
@@ -61,8 +66,12 @@ def picture_of(file: Path) -> Picture | None:
 def film_strip(model: ODRPO) -> Picture | None:
     """Moments of one greedy episode, side by side."""
     name = model.env_id
+    if sys.platform == "linux" and "DISPLAY" not in os.environ:
+        os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo would look for a window
+    runs = name in RUNNERS
+    follow: dict[str, Any] = {"camera_name": "track"} if runs else {}
     try:
-        env = gymnasium.make(name or "", render_mode="rgb_array")
+        env = gymnasium.make(name or "", render_mode="rgb_array", **follow)
         frames, total = _played(model, env)
         env.close()
     except Exception:  # no OpenGL, no pygame, nothing to render with: a report without it
@@ -71,7 +80,10 @@ def film_strip(model: ODRPO) -> Picture | None:
         return None
     from PIL import Image  # matplotlib brings it
 
-    chosen = [frames[k] for k in np.linspace(0, len(frames) - 1, FRAMES).round().astype(int)]
+    places = np.linspace(0, len(frames) - 1, FRAMES).round().astype(int)
+    if runs and len(frames) > FRAMES * STRIDE:  # the gait, somewhere on its way
+        places = len(frames) // 2 + STRIDE * np.arange(FRAMES)
+    chosen = [frames[min(k, len(frames) - 1)] for k in places]
     height = round(WIDTH * chosen[0].shape[0] / chosen[0].shape[1])
     strip = Image.new("RGB", (WIDTH * FRAMES // 2, 2 * height))
     for k, frame in enumerate(chosen):

@@ -31,8 +31,9 @@ def test_a_dry_run_says_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> 
     run(monkeypatch, "reproduce", *words, *options)
     printed = capsys.readouterr().out
     assert "12 runs: 2 recorded, 10 to do, about" in printed
+    assert "note: 2 records have other settings or timesteps" in printed
     assert "with 2 at once" in printed
-    lines = [line.split("│") for line in printed.splitlines() if "CartPole" in line]
+    lines = [line.split("│") for line in printed.splitlines() if "│ CartPole" in line]
     assert sorted([cell.strip() for cell in line[2:5]] for line in lines) == [
         ["odrpo-kl", "2", "10,000"],
         ["ppo", "0 1 2", "10,000"],

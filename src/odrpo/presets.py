@@ -38,7 +38,8 @@ class Task:
 
     def first_seed(self, metric: str | None) -> int:
         """The first of those that results are reported on."""
-        return self.unseen.get(metric or "all", self.unseen.get("all", 0))
+        name = "wasserstein" if metric == "sinkhorn" else metric or "all"
+        return self.unseen.get(name, self.unseen.get("all", 0))
 
 
 FINITE: dict[str, Settings] = {
@@ -336,12 +337,18 @@ CHEETAH = _generative(
     unseen={"all": 30, "wasserstein": 33},
 )
 # An ant sees 27 numbers of its body, then forces of contact, which flicker and tell it little
-# (Ant-v4 left them out). With eight joints much noise is never any good.
+# (Ant-v4 left them out). With eight joints much noise is never any good, and in the end it is what
+# makes it fall.
 CRAWLING: dict[str, Settings] = {
     "all": RUNNING["all"]
-    | {"normalise_observations": False, "observed": 27, "candidate_noise": 0.03}
+    | {
+        "normalise_observations": False,
+        "observed": 27,
+        "candidate_noise": 0.03,
+        "final_fraction": 0.3,
+    }
 }
-ANT = _generative(*("Ant-v5", 300_000, 5397, -14, 1751, -88, CRAWLING), unseen={"all": 22})
+ANT = _generative(*("Ant-v5", 300_000, 5397, -14, 1751, -88, CRAWLING), unseen={"all": 23})
 TASKS: dict[str, Task] = {
     task.env: task
     for task in (

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from odrpo.experiments.record import Record
+from odrpo.experiments.record import CERTIFICATE, Record
 
 
 def made_up(env: str, method: str, seed: int = 0, level: float = 0.0, **changes: Any) -> Record:
@@ -13,8 +13,7 @@ def made_up(env: str, method: str, seed: int = 0, level: float = 0.0, **changes:
     returns = level - 10 + np.minimum(np.arange(100) / 50, 1) * 10
     updates: dict[str, list[float | None]] = {}
     if method.startswith("odrpo"):
-        names = ("timesteps", "beta", "radius", "distance", "gap", "gain")
-        updates = {name: [1.0, 2.0, 3.0] for name in names}
+        updates = {name: (0.123456 + np.arange(200)).tolist() for name in CERTIFICATE}
     evaluation = {"returns": [level] * 4, "lengths": [10.0] * 4}
     if env == "Taxi-v4":
         evaluation |= {"dropoffs": [1.0] * 4, "illegal": [0.0] * 4}
@@ -24,6 +23,7 @@ def made_up(env: str, method: str, seed: int = 0, level: float = 0.0, **changes:
         "variant": "",
         "seed": seed,
         "timesteps": 1000,
+        "taken": 1000,
         "config": {"radius": 0.1},
         "versions": {"odrpo": "0"},
         "commit": "none",

@@ -6,14 +6,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from odrpo.experiments.baselines import _Watch
 from odrpo.experiments.pool import Pool
 from odrpo.experiments.record import Record, read
 from odrpo.experiments.runs import Run
-from odrpo.experiments.status import read_status
+from odrpo.experiments.status import Status, read_status
 from odrpo.model import ODRPO
 
 RUN = Run("CartPole-v1", "odrpo-kl", 0, 6_000)
@@ -62,7 +64,11 @@ def test_one_failed_run_does_not_stop_the_others(tmp_path: Path) -> None:
     assert record.largest_gap < 1e-4
     assert len(record.evaluation["returns"]) == 100
     left = sorted(path.name for path in good.folder(tmp_path).iterdir())
-    assert left == ["log.txt", "model.odrpo"]
+    assert left == ["lock", "log.txt", "model.odrpo"]
+    # Who removes a record gets it again.
+    good.record_file(tmp_path).unlink()
+    assert Pool(tmp_path, [good], jobs=1).work(quiet, never).done == [good]
+    assert tables_of(read(good.record_file(tmp_path))) == tables_of(record)
 
 
 def test_a_stop_ends_what_is_under_way_and_it_goes_on(tmp_path: Path) -> None:
@@ -102,6 +108,26 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
     assert tables_of(records[0]) == tables_of(records[1])
 
 
+@pytest.mark.slow
+def test_a_killed_command_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
+    run = Run("CartPole-v1", "odrpo-kl", 0, 100_000)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    command = [sys.executable, "-m", "odrpo", "reproduce", "--tasks", "cartpole"]
+    command += ["--methods", "odrpo-kl", "--seeds", "1", "--jobs", "1", "--out"]
+    subprocess.run([*command, str(whole)], check=True)
+    process = subprocess.Popen([*command, str(killed)])
+    while read_status(run.folder(killed)).get("done", 0) == 0:
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    # The worker, which is left alone, notices; until then the second command's waits.
+    subprocess.run([*command, str(killed)], check=True)
+    records = [read(run.record_file(out)) for out in (whole, killed)]
+    assert tables_of(records[0]) == tables_of(records[1])
+    names = [(out / "tables" / "last_tenth.md").read_text() for out in (whole, killed)]
+    assert names[0] == names[1]
+
+
 def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
     folder = RUN.folder(tmp_path)
     folder.mkdir(parents=True)
@@ -126,6 +152,14 @@ def test_baselines_record_every_episode(tmp_path: Path) -> None:
         unfinished = 500 * record.config["n_envs"]
         assert 3_000 - unfinished <= record.played[:, 2].sum() <= 3_000
         assert record.updates == {}
+
+
+def test_a_baseline_that_was_told_to_stop_is_not_over(tmp_path: Path) -> None:
+    asked = iter([False, True])
+    watch = _Watch(Status(tmp_path), lambda: next(asked))
+    now = {"self": SimpleNamespace(num_timesteps=8), "infos": [{}]}
+    assert [watch(now, {}) for _ in range(3)] == [True, False, False]
+    assert watch.stopped
 
 
 def test_a_baseline_can_be_stopped(tmp_path: Path) -> None:

@@ -6,7 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from odrpo.experiments.record import Record, read, read_all, thinned, write
+from odrpo.experiments.record import (
+    CERTIFICATE,
+    Record,
+    read,
+    read_all,
+    surroundings,
+    thinned,
+    write,
+)
 from tests.experiments.made_up import made_up
 
 
@@ -51,14 +59,21 @@ def test_what_is_no_record_is_refused(tmp_path: Path, values: object) -> None:
         read(file)
 
 
-def test_updates_are_thinned_evenly_with_the_last() -> None:
-    names = ("timesteps", "beta", "radius", "distance", "gap", "gain")
-    names += ("projected_distance", "entropy", "explained_variance")
-    updates = [dict.fromkeys(names, float(k)) for k in range(1001)]
+def test_updates_are_thinned_evenly_over_time_with_the_last() -> None:
+    # A run folder keeps all of the first ones, and every tenth from then on.
+    at = [*range(1000), *range(1000, 10_001, 10)]
+    updates = [dict.fromkeys(CERTIFICATE, float(k)) for k in at]
     updates[0]["beta"] = np.inf
     kept = thinned(updates)
     assert len(kept["beta"]) == 200
     assert kept["timesteps"][0] == 0
-    assert kept["timesteps"][-1] == 1000
+    assert kept["timesteps"][-1] == 10_000
+    assert np.diff(kept["timesteps"]).max() <= 2 * 10_000 / 200
     assert kept["beta"][0] is None
     assert thinned([]) == {}
+
+
+def test_the_commit_is_known_where_there_is_git(monkeypatch) -> None:
+    assert surroundings()["commit"] != ""
+    monkeypatch.setenv("PATH", "")
+    assert surroundings()["commit"] == "unknown"

@@ -22,8 +22,8 @@ def test_last_tenth_shows_seeds_beside_the_paper() -> None:
     records += [made_up("Taxi-v4", "ppo", level=-300.0)]
     rows = of(records, "last_tenth")
     here = rows["Taxi-v4|here, 1 k steps"]
-    assert here[2] == "1 ± 1 (2)"
-    assert here[6] == "-300 ± 0 (1)"
+    assert here[2] == "1 ± 1.41 (2)"
+    assert here[6] == "-300 (1)"
     assert here[3] == "-"
     assert rows["|paper, 300 k steps"][2] == "-16 ± 10"
 
@@ -31,7 +31,7 @@ def test_last_tenth_shows_seeds_beside_the_paper() -> None:
 def test_the_best_mean_is_bold() -> None:
     records = [made_up("Taxi-v4", "odrpo-kl", level=1.0), made_up("Taxi-v4", "ppo", level=2.0)]
     table = every_table(records)[0]
-    assert [cell.text for cell in table.rows[0] if cell.bold] == ["2 ± 0 (1)"]
+    assert [cell.text for cell in table.rows[0] if cell.bold] == ["2 (1)"]
 
 
 def test_timesteps_to_a_threshold_count_who_never_got_there() -> None:
@@ -91,6 +91,12 @@ def test_an_ablation_stands_beside_the_preset() -> None:
 
 def test_every_variant_has_a_question() -> None:
     assert {variant.question for variant in VARIANTS.values()} == set(QUESTIONS)
+
+
+def test_records_of_baselines_alone_are_published(tmp_path: Path) -> None:
+    publish([made_up("CartPole-v1", "ppo")], tmp_path)
+    assert (tmp_path / "figures" / "curves_timesteps.png").exists()
+    assert "certificates" not in (tmp_path / "results.md").read_text()
 
 
 def test_texts_are_escaped_in_each_format() -> None:

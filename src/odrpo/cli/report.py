@@ -53,5 +53,8 @@ def _pictures(folder: Path, records: list[Record], console: Console) -> list:
         file = folder / "runs" / record.env / record.label / str(record.seed) / "model.odrpo"
         if record.env not in found and not record.variant and file.exists():
             console.print(f"drawing {escape(record.env)} ...")
-            found[record.env] = picture_of(file)
+            try:
+                found[record.env] = picture_of(file)
+            except ValueError as error:  # a file that is damaged, or of other settings
+                console.print(f"[yellow]no picture:[/] {escape(str(error))}", highlight=False)
     return [picture for picture in found.values() if picture is not None]

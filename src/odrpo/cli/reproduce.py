@@ -17,6 +17,7 @@ from odrpo.experiments.estimate import in_words, seconds_of
 from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import Run, named_methods, named_tasks, named_variants, plan
+from odrpo.experiments.settings import is_outdated
 from odrpo.signals import StopRequest
 
 
@@ -62,43 +63,60 @@ def reproduce(
     )
     whole("jobs", jobs, 1)
     out = out / "short" if budget == "short" else out
+    if dry_run:
+        console.print(_listed(_missing(every, out, jobs, console), read_all(out)))
+        return
+    try:
+        (out / "runs").mkdir(parents=True, exist_ok=True)
+        with FileLock(out / "runs" / "lock", timeout=0):
+            outcome = _run(Pool(out, _missing(every, out, jobs, console), jobs), console)
+            _publish(out, page, console)
+    except Timeout as error:
+        raise ValueError(f"out: another process is running experiments in {out}") from error
+    if outcome.stopped:
+        console.print("stopped; the same command goes on")
+        raise SystemExit(130)
+    if outcome.failed:
+        console.print(f"the same command tries again what failed; logs are in {out / 'runs'}")
+        raise SystemExit(1)
+
+
+def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> list[Run]:
+    """What has no record; what was recorded in another way is told."""
     records = read_all(out)
-    missing = [run for run in every if not run.record_file(out).exists()]
+    known = {(record.env, record.label, record.seed): record for record in records}
+    missing = [run for run in every if (run.env, run.label, run.seed) not in known]
+    outdated = [
+        run.record_file(out)
+        for run in every
+        if (record := known.get((run.env, run.label, run.seed))) and is_outdated(record, run)
+    ]
+    if outdated:
+        console.print(
+            f"[yellow]note:[/] {len(outdated)} records have other settings or timesteps than the "
+            f"runs would have now; remove them to run these again, such as {outdated[0]}"
+        )
     left = sum(seconds_of(run, records) for run in missing) / min(jobs, max(1, len(missing)))
     console.print(
         f"{len(every)} runs: {len(every) - len(missing)} recorded, {len(missing)} to do"
         + (f", about {in_words(left)} with {jobs} at once" if missing else "")
     )
-    if dry_run:
-        console.print(_listed(missing, records))
-        return
-    outcome = _run(Pool(out, missing, jobs), records, console)
-    from odrpo.experiments.publish import publish  # matplotlib is slow to import
+    return missing
 
-    for folder in publish(read_all(out), out, page):
-        console.print(f"wrote {escape(str(folder))}")
+
+def _run(pool: Pool, console: Console) -> Outcome:
+    with StopRequest() as stop, View(read_all(pool.out), console) as view:
+        outcome = pool.work(view.show, stop)
     for run, reason in outcome.failed.items():
         console.print(f"[bold red]failed:[/] {escape(run.name)}: {escape(reason)}", highlight=False)
-    if outcome.stopped:
-        console.print("stopped; the same command goes on")
-        raise SystemExit(130)
-    if outcome.failed:
-        console.print("the same command tries these again; their logs are in OUT/runs")
-        raise SystemExit(1)
+    return outcome
 
 
-def _run(pool: Pool, records: Sequence[Record], console: Console) -> Outcome:
-    folder = pool.out / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with (
-            FileLock(folder / "lock", timeout=0),
-            StopRequest() as stop,
-            View(records, console) as view,
-        ):
-            return pool.work(view.show, stop)
-    except Timeout as error:
-        raise ValueError(f"out: another process is running experiments in {pool.out}") from error
+def _publish(out: Path, page: Path | None, console: Console) -> None:
+    from odrpo.experiments.publish import publish  # matplotlib is slow to import
+
+    for path in publish(read_all(out), out, page):
+        console.print(f"wrote {escape(str(path))}")
 
 
 def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -61,12 +62,13 @@ class View:
         for worker in pool.working:
             status = read_status(worker.run.folder(pool.out))
             done, reward = status.get("done", 0), status.get("return")
+            left = self._left(worker, status)
             table.add_row(
                 escape(worker.run.name),
                 ProgressBar(worker.run.timesteps, min(done, worker.run.timesteps), width=24),
                 f"{done:,}",
                 "-" if reward is None else f"{reward:.1f}",
-                in_words(self._left(worker, done)) if done else "starting",
+                in_words(left) if done else "starting",
             )
         failed = f", [red]{len(pool.outcome.failed)} failed[/]" if pool.outcome.failed else ""
         line = Text.from_markup(
@@ -75,16 +77,15 @@ class View:
         )
         return Group(table, line)
 
-    def _left(self, worker: Worker, done: int) -> float:
-        """By its own pace since it began."""
-        pace = (done - worker.begun_at) / max(worker.seconds, 1e-9)
-        left = worker.run.timesteps - done
+    def _left(self, worker: Worker, status: dict[str, Any]) -> float:
+        """By its own pace since it began, or went on."""
+        done = status.get("done", 0)
+        pace = (done - status.get("from", 0)) / max(worker.seconds, 1e-9)
+        left = max(0, worker.run.timesteps - done)
         return left / pace if pace > 0 else seconds_of(worker.run, self.records)
 
     def _time_left(self, pool: Pool) -> str:
-        waiting = sum(seconds_of(run, self.records) for run in pool.waiting)
-        working = sum(
-            self._left(worker, read_status(worker.run.folder(pool.out)).get("done", 0))
-            for worker in pool.working
-        )
-        return f"about {in_words((waiting + working) / pool.jobs)} left"
+        left = [seconds_of(run, self.records) for run in pool.waiting]
+        left += [self._left(w, read_status(w.run.folder(pool.out))) for w in pool.working]
+        at_once = max(1, min(pool.jobs, len(left)))
+        return f"about {in_words(max([0.0, *left, sum(left) / at_once]))} left"

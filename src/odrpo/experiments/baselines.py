@@ -137,6 +137,7 @@ ZOO: dict[str, dict[str, Settings]] = {
     "a2c": {
         "CartPole-v1": {"n_envs": 8},
         "Acrobot-v1": NORMALISED | {"n_envs": 16},
+        **dict.fromkeys(("HalfCheetah-v5", "Ant-v5", "Hopper-v5", "Walker2d-v5"), NORMALISED),
         "LunarLanderContinuous-v3": NORMALISED
         | {
             "n_envs": 4,
@@ -167,19 +168,20 @@ def run_baseline(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | N
 
     None: it was stopped.
     """
-    settings = settings_of(run.method, run.env)
+    around, settings = surroundings(), settings_of(run.method, run.env)
     limit = TASKS[run.env].max_steps
     model, normaliser = _model(run, settings, limit)
-    episodes: list[Episode] = []
+    watch = _Watch(Status(folder), stop)
     began = time.perf_counter()
-    model.learn(run.timesteps, callback=_watch(episodes, Status(folder, run.timesteps), stop))
+    model.learn(run.timesteps, callback=watch)
     seconds = time.perf_counter() - began
-    if model.num_timesteps < run.timesteps:
+    if watch.stopped:
         return None
-    within = [episode for episode in episodes if episode.timesteps <= run.timesteps]
+    within = [episode for episode in watch.episodes if episode.timesteps <= run.timesteps]
     return Record(
         **run.identity(),
-        **surroundings(),
+        **around,
+        taken=model.num_timesteps,
         config=settings,
         seconds=round(seconds, 1),
         played=columns(within),
@@ -247,21 +249,22 @@ def _scheduled(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     start = float(value.removeprefix("lin_"))
-    return lambda left: left * start
+    return lambda left: max(left, 0.0) * start  # the last update may go beyond the end
 
 
-def _watch(
-    episodes: list[Episode], status: Status, stop: Callable[[], bool]
-) -> Callable[[dict, dict], bool]:
-    """Takes down every episode with the timestep of its end."""
+class _Watch:
+    """Takes down every episode with the timestep of its end; stops where that is asked for."""
 
-    def callback(local: dict[str, Any], _: dict[str, Any]) -> bool:
+    def __init__(self, status: Status, stop: Callable[[], bool]) -> None:
+        self.status, self.stop, self.stopped = status, stop, False
+        self.episodes: list[Episode] = []
+
+    def __call__(self, local: dict[str, Any], _: dict[str, Any]) -> bool:
         timesteps = local["self"].num_timesteps
         for info in local["infos"]:
             if "episode" in info:
                 ended = info["episode"]
-                episodes.append(Episode(timesteps, float(ended["r"]), int(ended["l"])))
-        status.tell(timesteps, episodes)
-        return not stop()
-
-    return callback
+                self.episodes.append(Episode(timesteps, float(ended["r"]), int(ended["l"])))
+        self.status.tell(timesteps, self.episodes)
+        self.stopped = self.stopped or self.stop()
+        return not self.stopped

@@ -16,7 +16,7 @@ BASELINE_RATES = {"trpo": 1500.0, "ppo": 900.0, "a2c": 1200.0}
 def seconds_of(run: Run, records: Sequence[Record]) -> float:
     """What it will take on a core of its own."""
     alike = [
-        record.seconds / record.timesteps
+        record.seconds / record.taken
         for record in records
         if (record.env, record.label) == (run.env, run.label)
     ]

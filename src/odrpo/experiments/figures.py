@@ -34,7 +34,7 @@ Place = Callable[[Record], np.ndarray]
 PLACES: dict[str, Place] = {
     "timesteps": lambda record: record.played[:, 0],
     "episodes": lambda record: np.arange(1.0, len(record.played) + 1),
-    "seconds": lambda record: record.played[:, 0] * record.seconds / record.timesteps,
+    "seconds": lambda record: record.played[:, 0] * record.seconds / record.taken,
 }
 
 
@@ -44,7 +44,8 @@ def every_figure(records: Sequence[Record], folder: Path) -> list[Path]:
     if not results.envs:
         return []
     drawings = {f"curves_{name}": curves(results, name) for name in PLACES}
-    drawings |= {"certificates": certificates(results)}
+    if any(results.of(env, method) for env in results.envs for method in OURS):
+        drawings |= {"certificates": certificates(results)}
     folder.mkdir(parents=True, exist_ok=True)
     for name, figure in drawings.items():
         figure.savefig(folder / f"{name}.png", dpi=110)
@@ -138,7 +139,10 @@ def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str) -> None:
 
 
 def _limit(axes: Axes, results: Results, env: str) -> None:
-    """Leave out how bad a beginning may be: a cliff pays a hundred times what a step does."""
+    """Leave out how bad a beginning may be: a cliff pays a hundred times what a step does.
+
+    What ends below the worst that the paper reports is cut off too.
+    """
     finals = [
         value
         for method in METHODS

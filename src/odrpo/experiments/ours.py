@@ -30,9 +30,10 @@ class ShowStatus(Callback):
 
 def run_ours(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
     """Train and evaluate; None: it was stopped, and goes on from there another time."""
+    around = surroundings()
     model = _begun(run, folder)
     if model.num_timesteps < run.timesteps:
-        status = ShowStatus(Status(folder, run.timesteps))
+        status = ShowStatus(Status(folder))
         begun = model.target > 0
         train([model], run.timesteps - model.target, status, False, folder, begun, stop)
     if model.num_timesteps < run.timesteps:
@@ -43,7 +44,8 @@ def run_ours(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
     within = [episode for episode in records.episodes if episode.timesteps <= run.timesteps]
     return Record(
         **run.identity(),
-        **surroundings(),
+        **around,
+        taken=model.num_timesteps,
         config=json.loads(json.dumps(model.config.to_json())),
         seconds=round(model.records.seconds, 1),
         played=columns(within),
@@ -69,6 +71,9 @@ def _begun(run: Run, folder: Path) -> ODRPO:
     if not file.exists():
         return model
     begun = ODRPO.load(file)
+    if begun.num_timesteps >= run.timesteps and not (folder / "progress.csv").exists():
+        file.unlink()  # its record was written, and is gone
+        return model
     if begun.config.to_json() != model.config.to_json() or begun.target > run.timesteps:
         raise ValueError(f"{folder}: it holds a run with other settings; remove it to run anew")
     return begun

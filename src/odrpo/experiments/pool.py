@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from odrpo.experiments.runs import Run
-from odrpo.experiments.status import read_status
 
 ONE_THREAD = ("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 SECONDS_TO_STOP = 60.0
@@ -23,8 +22,7 @@ class Worker:
     run: Run
     process: subprocess.Popen
     began: float
-    begun_at: int
-    """The timesteps that it had behind when it began, or went on."""
+    core: int | None
 
     @property
     def seconds(self) -> float:
@@ -71,6 +69,7 @@ class Pool:
     def _begin(self, run: Run) -> None:
         folder = run.folder(self.out)
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "status.json").unlink(missing_ok=True)
         threads = dict.fromkeys(ONE_THREAD, "1")
         cache = {"JAX_COMPILATION_CACHE_DIR": str((self.out / "runs" / "cache").resolve())}
         command = [sys.executable, "-m", "odrpo.experiments.worker"]
@@ -84,8 +83,17 @@ class Pool:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for this process, which tells the others
             )
-        begun_at = int(read_status(folder).get("done", 0))
-        self.working.append(Worker(run, process, time.monotonic(), begun_at))
+        core = self._freest_core()
+        if core is not None:
+            os.sched_setaffinity(process.pid, {core})
+        self.working.append(Worker(run, process, time.monotonic(), core))
+
+    def _freest_core(self) -> int | None:
+        """Where the fewest are at work: libraries may take all that they see."""
+        if not hasattr(os, "sched_setaffinity"):
+            return None
+        taken = [worker.core for worker in self.working]
+        return min(sorted(os.sched_getaffinity(0)), key=taken.count)
 
     def _collect(self, stopped: bool = False) -> None:
         for worker in list(self.working):

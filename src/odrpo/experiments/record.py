@@ -40,6 +40,8 @@ class Record:
     seed: int
     timesteps: int
     """The budget."""
+    taken: int
+    """Timesteps that there were: to the end of the update in which the budget was reached."""
     config: dict[str, Any]
     versions: dict[str, str]
     commit: str
@@ -69,10 +71,12 @@ def columns(episodes: list[Episode]) -> np.ndarray:
 
 
 def thinned(updates: list[dict[str, float]]) -> dict[str, list[float | None]]:
-    """At most so many of them, evenly, with the last."""
+    """At most so many of them, evenly over the timesteps, with the first and the last."""
     if not updates:
         return {}
-    kept = np.unique(np.linspace(0, len(updates) - 1, UPDATES).round().astype(int))
+    at = np.array([row["timesteps"] for row in updates])
+    grid = np.linspace(at[0], at[-1], UPDATES)
+    kept = np.unique(np.clip(np.searchsorted(at, grid), 0, len(at) - 1))
     return {name: [_rounded(updates[k][name]) for k in kept] for name in CERTIFICATE}
 
 
@@ -82,20 +86,13 @@ def surroundings() -> dict[str, Any]:
     for name in PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
             found[name] = version(name)
-    asked = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        cwd=Path(__file__).parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
     machine = {
         "cpu": _processor(),
         "cores": os.cpu_count(),
         "system": platform.system(),
         "python": platform.python_version(),
     }
-    return {"versions": found, "commit": asked.stdout.strip() or "unknown", "machine": machine}
+    return {"versions": found, "commit": _commit(), "machine": machine}
 
 
 def write(record: Record, path: Path) -> None:
@@ -146,6 +143,21 @@ def _rounded(value: Any) -> float | None:
         return None
     short = float(f"{value:.6g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
+
+
+def _commit() -> str:
+    """That of this package, where it is run from its repository; "+" where files differ from it."""
+    package = Path(__file__).parents[1]
+    with contextlib.suppress(OSError, subprocess.CalledProcessError):
+        git = ["git", "-C", str(package)]
+        top = subprocess.check_output(
+            [*git, "rev-parse", "--show-toplevel"], text=True, stderr=subprocess.DEVNULL
+        )
+        if package == Path(top.strip()) / "src" / "odrpo":
+            head = subprocess.check_output([*git, "rev-parse", "--short", "HEAD"], text=True)
+            changed = subprocess.check_output([*git, "status", "--porcelain", "."], text=True)
+            return head.strip() + ("+" if changed.strip() else "")
+    return "unknown"
 
 
 def _processor() -> str:

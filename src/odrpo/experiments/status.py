@@ -15,13 +15,15 @@ SECONDS = 1.0
 class Status:
     """Writes it, at most once a second."""
 
-    def __init__(self, folder: Path, timesteps: int) -> None:
+    def __init__(self, folder: Path) -> None:
         """Nothing is known yet."""
-        self.file, self.timesteps, self.told = folder / "status.json", timesteps, 0.0
+        self.file, self.told = folder / "status.json", 0.0
+        self.first: int | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     def tell(self, timesteps: int, episodes: Sequence[Episode]) -> None:
         """So many timesteps are behind, with these episodes."""
+        self.first = timesteps if self.first is None else self.first
         now = time.monotonic()
         if now - self.told < SECONDS:
             return
@@ -29,7 +31,7 @@ class Status:
         recent = [episode.episode_return for episode in episodes[-WINDOW:]]
         mean_return = sum(recent) / len(recent) if recent else math.nan
         shown = mean_return if math.isfinite(mean_return) else None
-        text = json.dumps({"done": timesteps, "of": self.timesteps, "return": shown})
+        text = json.dumps({"done": timesteps, "from": self.first, "return": shown})
         partial = self.file.with_suffix(".partial")
         partial.write_text(text)
         partial.replace(self.file)

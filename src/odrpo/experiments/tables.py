@@ -86,7 +86,7 @@ def last_tenth(results: Results) -> Table:
         ["task", "", *(NAMES[m] for m in METHODS), "our goal"],
         rows,
         [
-            "Mean ± standard deviation over seeds, the number of seeds in brackets; in bold the "
+            "Mean ± standard deviation of the seeds, the number of seeds in brackets; in bold the "
             "best mean run here. Goals are for the paper's budgets.",
         ],
     )
@@ -131,7 +131,7 @@ def against_baselines(results: Results) -> Table:
             continue
         here = {m: v for m in BASELINES if (v := results.mean(env, m)) is not None}
         paper = {m: v.mean for m, v in published.LAST_TENTH[env].items()}
-        theirs = here or {m: paper[m] for m in BASELINES}
+        theirs = {m: here.get(m, paper[m]) for m in BASELINES}
         mine, its = max(ours, key=ours.__getitem__), max(theirs, key=theirs.__getitem__)
         best = max(paper[m] for m in BASELINES)
         best_ours = max(v for m, v in paper.items() if m not in BASELINES)
@@ -139,7 +139,7 @@ def against_baselines(results: Results) -> Table:
             [
                 Cell(env),
                 Cell(f"{number(ours[mine])} ({NAMES[mine]})"),
-                Cell(f"{number(theirs[its])} ({NAMES[its]}, {'here' if here else 'paper'})"),
+                Cell(f"{number(theirs[its])} ({NAMES[its]}, {'here' if its in here else 'paper'})"),
                 Cell(_difference(ours[mine], theirs[its]), ours[mine] > theirs[its]),
                 Cell(_difference(best_ours, best)),
             ]
@@ -149,7 +149,7 @@ def against_baselines(results: Results) -> Table:
         "Our best against the best baseline",
         ["task", "ours", "best baseline", "difference", "the paper's difference"],
         rows,
-        ["Last tenth of the training episodes. Where no baseline was run here, the paper's own."],
+        ["Last tenth of the training episodes. A baseline that was not run here is the paper's."],
     )
 
 
@@ -189,7 +189,7 @@ def wall_clock(results: Results) -> Table:
     for method in METHODS:
         cells = []
         for env in envs:
-            values = results.values(env, method, lambda r: 1e5 * r.seconds / r.timesteps)
+            values = results.values(env, method, lambda r: 1e5 * r.seconds / r.taken)
             cells.append(Cell(f"{np.median(values):.1f}" if len(values) else "-"))
         if any(cell.text != "-" for cell in cells):
             paper = published.SECONDS.get(method)
@@ -200,8 +200,8 @@ def wall_clock(results: Results) -> Table:
         ["method", *envs, "paper, discrete tasks"],
         rows,
         [
-            "Medians over seeds, a process of one thread each, side by side on all cores; our "
-            "compilation is included (a few seconds of each run)."
+            "Medians over seeds, a process on one core each; our compilation is included, which "
+            "after a first seed comes from a cache."
         ],
     )
 
@@ -243,7 +243,8 @@ def budget(results: Results, env: str) -> str:
 def _spread(values: np.ndarray, best: float | None) -> Cell:
     if not len(values):
         return Cell("-")
-    text = f"{number(values.mean())} ± {number(values.std())} ({len(values)})"
+    spread = f" ± {number(values.std(ddof=1))}" if len(values) > 1 else ""
+    text = f"{number(values.mean())}{spread} ({len(values)})"
     return Cell(text, best is not None and values.mean() == best)
 
 
@@ -268,4 +269,5 @@ def _thousands(value: float) -> str:
 
 def _difference(ours: float, theirs: float) -> str:
     gain = ours - theirs
-    return f"{gain:+.4g} ({100 * gain / abs(theirs):+.0f} %)" if theirs else f"{gain:+.4g}"
+    text = f"{'+' if gain >= 0 else ''}{number(gain)}"
+    return f"{text} ({100 * gain / abs(theirs):+.0f} %)" if theirs else text

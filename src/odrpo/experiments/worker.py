@@ -1,22 +1,34 @@
 """One run in a process of its own: `python -m odrpo.experiments.worker RUN OUT`."""
 
 import json
+import os
 import sys
+import traceback
 from pathlib import Path
+
+from filelock import FileLock
 
 from odrpo.experiments.record import write
 from odrpo.experiments.runs import OURS, Run
 from odrpo.signals import StopRequest
 
-KEPT = ("model.odrpo", "log.txt")
+KEPT = ("model.odrpo", "log.txt", "lock")
 """Of the folder of a run, once its record is written: that has the rest."""
+PATIENCE = 300.0
+"""Seconds for the worker of a command that was killed to notice and to save."""
 
 
 def main(run: Run, out: Path) -> int:
     """Do the run, or go on with it, and write its record; returns the exit code."""
-    folder = run.folder(out)
+    folder, parent = run.folder(out), os.getppid()
     folder.mkdir(parents=True, exist_ok=True)
-    with StopRequest() as stop:
+    with FileLock(folder / "lock", timeout=PATIENCE), StopRequest() as request:
+
+        def stop() -> bool:
+            return request() or os.getppid() != parent
+
+        if run.record_file(out).exists():
+            return 0
         if run.method in OURS:
             from odrpo.experiments.ours import run_ours
 
@@ -25,15 +37,21 @@ def main(run: Run, out: Path) -> int:
             from odrpo.experiments.baselines import run_baseline
 
             record = run_baseline(run, folder, stop)
-    if record is None:
-        return stop.exit_code
-    write(record, run.record_file(out))
-    for file in folder.iterdir():
-        if file.name not in KEPT:
-            file.unlink()
+        if record is None:
+            return request.exit_code or 1
+        write(record, run.record_file(out))
+        for file in folder.iterdir():
+            if file.name not in KEPT:
+                file.unlink()
     return 0
 
 
 if __name__ == "__main__":
-    code = main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2]))
+    try:
+        code = main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2]))
+    except Exception as error:
+        traceback.print_exc()
+        # Last, and in one line: that is what is shown of it.
+        print(f"{type(error).__name__}: {' '.join(str(error).split())}", file=sys.stderr)
+        code = 1
     sys.exit(code)

@@ -14,6 +14,7 @@ from odrpo.presets import TASKS
 
 MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 160, 40, 80_000
 """Points of a curve: fewer where there are very many runs."""
+DRAWN = ("timesteps", "beta", "radius", "distance", "gap", "gain")
 OTHER = "#5c6773"
 """The colour of what is none of the six methods."""
 
@@ -25,7 +26,7 @@ def page_data(records: Sequence[Record]) -> Json:
     points = int(np.clip(ALL_POINTS // max(1, len(records)), FEWEST_POINTS, MOST_POINTS))
     results = Results(records)
     configs: list[Json] = []
-    runs = [_run(record, configs) for record in records]
+    runs = [_run(record, configs, points) for record in records]
     return {
         "tasks": {env: _task(results, env, points) for env in _envs(records)},
         "runs": runs,
@@ -106,7 +107,16 @@ def _on(grid: np.ndarray, record: Record, against: str) -> np.ndarray:
     return np.where((grid < place[0] - step) | (grid > place[-1] + step), np.nan, values)
 
 
-def _run(record: Record, configs: list[Json]) -> Json:
+def _certificates(record: Record, points: int) -> Json:
+    """What is drawn of them."""
+    if not record.updates:
+        return {}
+    count = len(record.updates["timesteps"])
+    kept = np.unique(np.linspace(0, count - 1, points).round().astype(int))
+    return {name: [_short(record.updates[name][k]) for k in kept] for name in DRAWN}
+
+
+def _run(record: Record, configs: list[Json], points: int) -> Json:
     if record.config not in configs:
         configs.append(record.config)
     returns = np.array(record.evaluation["returns"])
@@ -124,7 +134,7 @@ def _run(record: Record, configs: list[Json]) -> Json:
         "seconds": record.seconds,
         "gap": _short(record.largest_gap),
         "use": _short(record.largest_use),
-        "updates": {name: [_short(v) for v in vs] for name, vs in record.updates.items()},
+        "updates": _certificates(record, points),
         "returns": _histogram(returns),
         "config": configs.index(record.config),
         "versions": record.versions,

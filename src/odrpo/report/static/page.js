@@ -121,16 +121,23 @@ function drawLegend(task) {
   }
 }
 
+const small = {};
+
+function emptied(id) {
+  if (small[id]) small[id].destroy();
+  delete small[id];
+  return byId(id);
+}
+
 // Small charts: lines that have places of their own are put onto one axis.
 function drawSmall(id, title, lines, log) {
-  const box = byId(id);
-  clear(box);
+  const box = emptied(id);
   const own = lines.filter((line) => line.x.length);
   if (!own.length) return;
   const tables = own.map((line) => [line.x, line.y.map((value) => (log && !(value > 0) ? null : value))]);
   const columns = uPlot.join(tables);
   const series = [{}, ...own.map((line) => ({ stroke: line.colour, width: 1, alpha: 0.8, spanGaps: true, points: { show: false } }))];
-  new uPlot({
+  small[id] = new uPlot({
     title, width: Math.max(260, box.clientWidth), height: 200, series, legend: { show: false },
     axes: axes("timesteps", log ? { values: (u, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) } : {}),
     scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
@@ -210,10 +217,9 @@ function showRun(number) {
 }
 
 function drawHistogram(id, run) {
-  const box = byId(id), { counts, edges } = run.returns;
-  clear(box);
+  const box = emptied(id), { counts, edges } = run.returns;
   const x = counts.map((_, k) => (edges[k] + edges[k + 1]) / 2);
-  new uPlot({
+  small[id] = new uPlot({
     title: "returns of the greedy policy, episodes", width: Math.max(260, box.clientWidth), height: 200,
     legend: { show: false }, scales: { x: { time: false, range: (u, low, high) => (low === high ? [low - 1, high + 1] : [low - (high - low) / 10, high + (high - low) / 10]) }, y: { range: (u, low, high) => [0, Math.max(1, high)] } },
     axes: axes("return"),
@@ -240,8 +246,14 @@ for (const head of document.querySelectorAll("#list th"))
     order = { key: head.dataset.key, up: order.key === head.dataset.key ? !order.up : true };
     listRuns();
   });
-let waiting = 0;
-window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawCurves, 150); });
+// A phone tells of a new size whenever its address bar goes: only another width matters.
+let waiting = 0, width = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === width) return;
+  width = window.innerWidth;
+  clearTimeout(waiting);
+  waiting = setTimeout(drawCurves, 150);
+});
 window.addEventListener("hashchange", route);
 if (data.runs.length) drawCurves();
 listRuns();

@@ -1,0 +1,36 @@
+"""Whether a record is of the settings that its run would have now."""
+
+import json
+from typing import Any
+
+from odrpo.config import Config
+from odrpo.experiments.baselines import settings_of
+from odrpo.experiments.record import Record
+from odrpo.experiments.runs import OURS, Run
+from odrpo.experiments.variants import VARIANTS, Variant
+from odrpo.learner import Sizes
+from odrpo.presets import settings_for
+
+ANY_SIZES = Sizes(None, 0, 0)
+"""The presets of the paper's tasks do not ask for them."""
+
+
+def is_outdated(record: Record, run: Run) -> bool:
+    """Whether it had another budget, or other settings; one that was not known yet is none."""
+    known = expected(run)
+    return record.timesteps != run.timesteps or any(
+        known[name] != value for name, value in record.config.items() if name in known
+    )
+
+
+def expected(run: Run) -> dict[str, Any]:
+    """The settings of a run, as its record would have them; without the metric."""
+    if run.method not in OURS:
+        return settings_of(run.method, run.env)
+    metric = OURS[run.method]
+    variant = VARIANTS[run.variant] if run.variant else Variant("", (), ())
+    preset: Any = variant.preset
+    own, _ = settings_for(run.env, metric, ANY_SIZES, preset)
+    known = Config().to_json() | own | variant.changes(run.env, metric)
+    del known["metric"]
+    return json.loads(json.dumps(known))

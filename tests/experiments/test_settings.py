@@ -1,0 +1,46 @@
+"""A record that is no longer of what a run would do is noticed."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from odrpo.experiments.ours import model_of
+from odrpo.experiments.runs import OURS, Run
+from odrpo.experiments.settings import expected, is_outdated
+from odrpo.experiments.variants import VARIANTS
+from tests.experiments.made_up import made_up
+
+RUN = Run("CartPole-v1", "odrpo-kl", 0, 1000)
+EVERY = [Run(env, "odrpo-kl", 0, 1) for env in ("Taxi-v4", "Acrobot-v1", "Reacher-v5", "Ant-v5")]
+EVERY += [
+    Run(variant.envs[0], method, 0, 1, name)
+    for name, variant in VARIANTS.items()
+    for method, metric in OURS.items()
+    if metric in variant.metrics
+]
+
+
+@pytest.mark.parametrize("run", EVERY, ids=lambda run: run.name)
+def test_what_is_expected_is_what_a_model_has(run: Run) -> None:
+    config = json.loads(json.dumps(model_of(run).config.to_json()))
+    del config["metric"]
+    assert expected(run) == config
+    if run.variant:
+        assert expected(replace(run, variant="")) != config
+
+
+def test_other_settings_and_other_budgets_are_outdated() -> None:
+    record = made_up("CartPole-v1", "odrpo-kl", config=expected(RUN))
+    assert not is_outdated(record, RUN)
+    assert is_outdated(record, replace(RUN, timesteps=2000))
+    assert is_outdated(replace(record, config=record.config | {"radius": 7.0}), RUN)
+    fewer = {name: value for name, value in record.config.items() if name != "ties"}
+    assert not is_outdated(replace(record, config=fewer), RUN)
+
+
+def test_the_same_of_baselines() -> None:
+    run = replace(RUN, method="ppo")
+    record = made_up("CartPole-v1", "ppo", config=expected(run))
+    assert not is_outdated(record, run)
+    assert is_outdated(replace(record, config=record.config | {"n_epochs": 1}), run)

@@ -1,12 +1,13 @@
 """odrpo beside the libraries of the field, in one run: speed, start-up, memory, time to solved.
 
-CartPole for the on-policy ones, each with its defaults; HalfCheetah, an update a timestep, for SAC.
-Every measurement is a process of its own, one at a time, in turn, round after round; medians are
+CartPole for the on-policy ones, ours with its preset, those of Stable-Baselines3 and its kin with
+what RL Baselines3 Zoo has published; HalfCheetah, an update a timestep, for SAC. Every measurement is a process of its own, one at a time, in turn, round after round; medians are
 reported. Run it on a machine that does nothing else. Peers live in environments of their own, which
 `make peers` sets up.
 """
 
 import math
+import os
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -22,19 +23,24 @@ import tyro
 from rich.console import Console
 
 from continuous import OFF_POLICY, SAC, WARM_UP
+from odrpo.experiments.baselines import ZOO
 from processes import Result, Results, keep, ours, run
 from report import middle, missing_peers, publish, setting, table, versions
 
 CARTPOLE, CHEETAH = "CartPole-v1", "HalfCheetah-v5"
-SOLVED, MOST_TIMESTEPS, ENVS = 475, 500_000, 8
+SOLVED, MOST_TIMESTEPS, ENVS = 475, 100_000, 8
 OURS_DEVICE, OURS_HOST, OURS_REPLAY = "odrpo", "odrpo, Gymnasium's environments", "odrpo, replay"
 SB3 = {
-    "Stable-Baselines3 PPO": "stable_baselines3.PPO",
-    "Stable-Baselines3 A2C": "stable_baselines3.A2C",
-    "sb3-contrib TRPO": "sb3_contrib.TRPO",
+    "Stable-Baselines3 PPO": ("stable_baselines3.PPO", "ppo"),
+    "Stable-Baselines3 A2C": ("stable_baselines3.A2C", "a2c"),
+    "sb3-contrib TRPO": ("sb3_contrib.TRPO", "trpo"),
 }
 SBX_PPO, REJAX = "SBX PPO", "rejax PPO"
-SAC_OF = {"SBX SAC": "sbx", "Stable-Baselines3 SAC": "stable_baselines3"}
+SAC_OF = {
+    "SBX SAC": ("sbx", 1),
+    "Stable-Baselines3 SAC": ("stable_baselines3", 1),
+    "Stable-Baselines3 SAC, all threads": ("stable_baselines3", None),
+}
 PACKAGES = ("odrpo", "jax", "optax", "gymnasium", "mujoco", "numpy")
 HEADER = ["library", "timesteps/s", "ours is", "first update after", "solved after", "peak memory"]
 COLOUR, OWN_COLOUR = "#8d99ae", "#00798c"
@@ -66,18 +72,26 @@ def cartpole(options: Options, seed: int) -> dict[str, Callable[[], Result]]:
     for name, host in ((OURS_DEVICE, 0), (OURS_HOST, ENVS)):
         how = budget | {"metric": "kl", "every": 5_000, "host_envs": host}
         found[name] = partial(timed, ours, "solve", **how)
-    peer = budget | {"num_envs": ENVS, "threads": 1}
     if options.python("sb3").exists():
-        for name, algorithm in SB3.items():
-            script = partial(run, options.python("sb3"), "sb3.py", "solve")
-            found[name] = partial(started, script, peer | {"algorithm": algorithm})
+        script = partial(run, options.python("sb3"), "sb3.py", "solve")
+        for name, (algorithm, method) in SB3.items():
+            found[name] = partial(started, script, budget | published(algorithm, method))
     if options.python("sbx").exists():
         script = partial(run, options.python("sbx"), "sb3.py", "solve")
-        found[SBX_PPO] = partial(started, script, peer | {"algorithm": "sbx.PPO"})
+        found[SBX_PPO] = partial(started, script, budget | published("sbx.PPO", "ppo"))
     if options.python("rejax").exists():
         script = partial(run, options.python("rejax"), "rejax_ppo.py", "solve")
         found[REJAX] = partial(started, script, budget | {"settings": {"num_envs": 64}})
     return found
+
+
+def published(algorithm: str, method: str) -> dict[str, Any]:
+    """RL Zoo's settings for CartPole."""
+    settings = ZOO[method][CARTPOLE]
+    own = {name: value for name, value in settings.items() if name != "n_envs"}
+    if algorithm.startswith("sbx"):  # it takes no schedule for the clipping
+        own["clip_range"] = float(own["clip_range"].removeprefix("lin_"))
+    return own | {"algorithm": algorithm, "num_envs": settings["n_envs"], "threads": 1}
 
 
 def cheetah(options: Options) -> dict[str, Callable[[], Result]]:
@@ -86,10 +100,10 @@ def cheetah(options: Options) -> dict[str, Callable[[], Result]]:
     budget: dict[str, Any] = {"env": CHEETAH, "timesteps": timesteps, "untimed": WARM_UP + untimed}
     replay = partial(ours, "speed", metric="kl", settings=OFF_POLICY, **budget)
     found: dict[str, Callable[[], Result]] = {OURS_REPLAY: replay}
-    for name, library in SAC_OF.items():
+    for name, (library, threads) in SAC_OF.items():
         python = options.python("sbx" if library == "sbx" else "sb3")
         if python.exists():
-            how = budget | {"library": library, "settings": SAC, "threads": 1}
+            how = budget | {"library": library, "settings": SAC, "threads": threads}
             found[name] = partial(run, python, "sac.py", how)
     return found
 
@@ -159,7 +173,7 @@ def draw(results: Results, path: Path) -> None:
         axes.margins(x=0.25)
         axes.spines[["top", "right"]].set_visible(False)
     row[0].invert_yaxis()
-    figure.suptitle(f"{CARTPOLE}, two cores")
+    figure.suptitle(f"{CARTPOLE}, {os.cpu_count()} cores")
     figure.savefig(path, dpi=110)
     plt.close(figure)
 
@@ -170,10 +184,11 @@ def report(facts: dict[str, Any], results: Results, missing: list[str]) -> str:
     how = (
         f"Median of {facts['rounds']} rounds, a fresh process each, one after the other; torch "
         f"with one thread. {CARTPOLE}: odrpo with KL and its preset, on the device or with {ENVS} "
-        f"environments of Gymnasium; the others with their defaults on {ENVS} environments, rejax "
-        f"on 64. Solved: the greedy policy's mean over 20 episodes is {SOLVED} or more, within "
-        f"{MOST_TIMESTEPS:,} timesteps; the clock starts before the process does, compilation "
-        "included."
+        "environments of Gymnasium; those of Stable-Baselines3 and SBX with RL Baselines3 Zoo's "
+        "settings for the task, 2 to 8 environments; rejax with its defaults on 64. Solved: the "
+        f"greedy policy's mean over 20 episodes is {SOLVED} or more, within {MOST_TIMESTEPS:,} "
+        "timesteps; rejax evaluates by itself, with drawn actions, over 128 episodes. The clock "
+        "starts before the process does, compilation included."
     )
     cheetah = (
         f"{CHEETAH}, one environment, an update a timestep, equal layers and minibatches, KL, "

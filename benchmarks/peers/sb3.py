@@ -1,4 +1,4 @@
-"""On-policy algorithms of Stable-Baselines3 and its kin, with their defaults: prints JSON."""
+"""On-policy algorithms of Stable-Baselines3 and its kin: prints one line of JSON."""
 
 import importlib
 import json
@@ -8,10 +8,10 @@ import sys
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from statistics import median
 from typing import Any
 
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.evaluation import evaluate_policy
 
@@ -38,22 +38,26 @@ def begin(
     # What make_vec_env makes is a DummyVecEnv.
     envs = make_vec_env(env, num_envs, seed=seed)
     kind = getattr(importlib.import_module(module), name)
-    return kind("MlpPolicy", envs, seed=seed, device="cpu", **settings)
+    own = {key: scheduled(value) for key, value in settings.items()}
+    return kind("MlpPolicy", envs, seed=seed, device="cpu", **own)
 
 
-def update(model: Any, timesteps: int = 1) -> float:
-    """Train for one update, or so many timesteps; returns timesteps a second."""
-    before, began = model.num_timesteps, time.perf_counter()
-    steps = max(model.n_steps * model.n_envs, timesteps)
-    model.learn(steps, reset_num_timesteps=False)
-    return (model.num_timesteps - before) / (time.perf_counter() - began)
+def scheduled(value: Any) -> Any:
+    """RL Zoo's "lin_0.001" falls linearly to zero."""
+    if not isinstance(value, str):
+        return value
+    start = float(value.removeprefix("lin_"))
+    return lambda left: max(left, 0.0) * start
 
 
 def speed(
     num_envs: int, threads: int | None, env: str = CARTPOLE, **settings: Any
 ) -> dict[str, Any]:
     """Timesteps a second of one update."""
-    return {"speed": update(begin(num_envs, 0, threads, env, **settings))}
+    model = begin(num_envs, 0, threads, env, **settings)
+    began = time.perf_counter()
+    model.learn(1)
+    return {"speed": model.num_timesteps / (time.perf_counter() - began)}
 
 
 def solve(
@@ -63,32 +67,55 @@ def solve(
     started: float,
     goal: float,
     timesteps: int,
-    algorithm: str = PPO,
+    **settings: Any,
 ) -> dict[str, Any]:
     """Seconds from `started` to a greedy mean of `goal` in 20 episodes, and timesteps a second.
 
-    It is checked after every update, or some of them where they are short. The speed is the median
-    over what lies between the checks; `start` is when the first update was done. Another 100
-    episodes tell afterwards whether it was luck.
+    It is checked after every update, or some of them where they are short; the speed leaves out
+    what the checks take. `start` is when the first update was done. Another 100 episodes tell
+    afterwards whether it was luck.
     """
-    model = begin(num_envs, seed, threads, algorithm=algorithm)
-    update(model)
-    start = time.time() - started
-    evaluation = make_vec_env(CARTPOLE, num_envs, seed=EVALUATION_SEED + seed)
-    speeds, seconds = [], None
-    while model.num_timesteps < timesteps:
-        if evaluate_policy(model, evaluation, n_eval_episodes=20)[0] >= goal:
-            seconds = time.time() - started
-            break
-        speeds.append(update(model, CHECKED))
+    model = begin(num_envs, seed, threads, **settings)
+    check = Check(make_vec_env(CARTPOLE, num_envs, seed=EVALUATION_SEED + seed), goal)
+    model.learn(timesteps, callback=check)
+    trained = time.time() - check.first - check.evaluating
     return {
-        "speed": median(speeds),
-        "start": start,
-        "seconds": seconds,
+        "speed": (model.num_timesteps - check.first_timesteps) / trained,
+        "start": check.first - started,
+        "seconds": None if check.solved is None else check.solved - started,
         "timesteps": model.num_timesteps,
-        "confirmed": float(evaluate_policy(model, evaluation, n_eval_episodes=100)[0]),
+        "confirmed": float(evaluate_policy(model, check.evaluation, n_eval_episodes=100)[0]),
         "peak_memory": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
+
+
+class Check(BaseCallback):
+    """Evaluates where a rollout begins: the update before it is done then."""
+
+    def __init__(self, evaluation: Any, goal: float) -> None:
+        """Nothing was looked at yet."""
+        super().__init__()
+        self.evaluation, self.goal = evaluation, goal
+        self.first, self.first_timesteps, self.checked = 0.0, 0, 0
+        self.evaluating = 0.0
+        self.solved: float | None = None
+
+    def _on_rollout_start(self) -> None:
+        if not self.num_timesteps:
+            return
+        if not self.first:
+            self.first, self.first_timesteps = time.time(), self.num_timesteps
+        if self.num_timesteps - self.checked < CHECKED:
+            return
+        self.checked = self.num_timesteps
+        began = time.time()
+        mean = evaluate_policy(self.model, self.evaluation, n_eval_episodes=20)[0]
+        self.evaluating += time.time() - began
+        if mean >= self.goal:
+            self.solved = time.time()
+
+    def _on_step(self) -> bool:
+        return self.solved is None
 
 
 def versions() -> dict[str, str]:

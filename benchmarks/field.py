@@ -1,9 +1,9 @@
 """odrpo beside the libraries of the field, in one run: speed, start-up, memory, time to solved.
 
 CartPole for the on-policy ones, ours with its preset, those of Stable-Baselines3 and its kin with
-what RL Baselines3 Zoo has published; HalfCheetah, an update a timestep, for SAC. Every measurement is
-a process of its own, one at a time, in turn, round after round; medians are reported. Run it on a
-machine that does nothing else. Peers live in environments of their own, which `make peers` sets up.
+what RL Baselines3 Zoo has published; HalfCheetah, an update a timestep, for SAC. A measurement is a
+process of its own, one at a time, in turn, round after round; medians are reported. Run it on a
+machine that does nothing else. Peers have environments of their own, which `make peers` sets up.
 """
 
 import math

@@ -28,6 +28,8 @@ COLOURS = dict(
     )
 )
 COLUMNS = 4
+CUT = 0.05
+"""The share of all points of the curves that may lie below a picture."""
 
 Place = Callable[[Record], np.ndarray]
 """Where each episode of a run lies on the x axis."""
@@ -57,22 +59,24 @@ def curves(results: Results, against: str) -> Figure:
     """Every task: the interquartile mean of the seeds, its interval, and each seed thin."""
     figure, grid = _panels(len(results.envs))
     for axes, env in zip(grid, results.envs, strict=False):
+        middles = []
         for method in METHODS:
             runs = [
                 np.stack([PLACES[against](record), statistics.curve(record)[:, 1]], axis=1)
                 for record in results.of(env, method)
                 if len(record.played)
             ]
-            _draw(axes, runs, COLOURS[method], NAMES[method])
+            middles.append(_draw(axes, runs, COLOURS[method], NAMES[method]))
         best = max(v.mean for m, v in published.LAST_TENTH[env].items() if m in OURS)
         axes.axhline(best, color="grey", ls="--", lw=1, label="the paper's best ODRPO")
-        optimum = TASKS[env].optimum
+        lines, optimum = [best], TASKS[env].optimum
         if optimum is not None:
             axes.axhline(optimum, color="grey", ls=":", lw=1, label="optimum")
+            lines.append(optimum)
         axes.set_title(env)
         axes.set_xlabel({"seconds": "seconds of training"}.get(against, against))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-        _limit(axes, results, env)
+        _limit(axes, middles, lines)
     for axes in grid[::COLUMNS]:
         axes.set_ylabel(f"return, mean of {WINDOW} episodes")
     _legend(figure, grid)
@@ -127,32 +131,26 @@ def _gap(updates: dict) -> np.ndarray:
     return np.maximum(gap, 1e-12)
 
 
-def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str) -> None:
+def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str) -> np.ndarray:
+    """The seeds of a method; returns their interquartile mean on an even grid."""
     if not runs:
-        return
+        return np.zeros(0)
     for run in runs:
         axes.plot(run[:, 0], run[:, 1], color=colour, lw=0.5, alpha=0.3)
     grid, values = statistics.on_grid(runs)
-    axes.plot(grid, statistics.interquartile_mean(values), color=colour, lw=1.8, label=name)
+    middle = statistics.interquartile_mean(values)
+    axes.plot(grid, middle, color=colour, lw=1.8, label=name)
     if len(values) > 2:
         axes.fill_between(grid, *statistics.interval(values), color=colour, alpha=0.15, lw=0)
+    return middle
 
 
-def _limit(axes: Axes, results: Results, env: str) -> None:
-    """Leave out how bad a beginning may be: a cliff pays a hundred times what a step does.
-
-    What ends below the worst that the paper reports is cut off too.
-    """
-    finals = [
-        value
-        for method in METHODS
-        for value in results.values(env, method, statistics.at_the_end)
-        if np.isfinite(value)
-    ]
-    known = [v.mean for v in published.LAST_TENTH[env].values()]
-    if finals:
-        best, worst = max(finals + known), max(min(finals), min(known))
-        axes.set_ylim(worst - 0.25 * (best - worst) - 1e-9, best + 0.1 * (best - worst) + 1e-9)
+def _limit(axes: Axes, middles: list[np.ndarray], lines: list[float]) -> None:
+    """Leave out how bad a beginning may be: a cliff pays a hundred times what a step does."""
+    every = np.concatenate([*middles, lines])
+    low, high = min(np.quantile(every, CUT), *lines), every.max()
+    room = (high - low) or 1.0
+    axes.set_ylim(low - 0.05 * room, high + 0.08 * room)
 
 
 def _panels(count: int) -> tuple[Figure, list[Axes]]:

@@ -46,8 +46,8 @@ def results_page(records: Sequence[Record], page: Path, figures: Path) -> str:
     for name in PLACES:
         parts.append(f"![Learning curves against {name}]({where}/curves_{name}.png)")
     parts.append(
-        "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. What "
-        "lies far below all that the paper reports is cut off."
+        "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. The "
+        "lowest twentieth of all points, mostly beginnings, is cut off."
     )
     if any(record.updates for record in records):
         parts += [

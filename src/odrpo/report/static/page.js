@@ -79,18 +79,16 @@ function shownMethods(task) {
   return task.methods.filter((method) => withVariants || !method.variant);
 }
 
-// How bad a beginning was says little: the axis begins a little below where the methods end.
+// How bad a beginning was says little: the lowest twentieth of all points is cut off.
 function limits(task, found) {
-  const ends = [], every = Object.values(task.lines);
-  for (const method of shownMethods(task)) {
-    if (hidden.has(method.label)) continue;
-    const known = found.methods[method.label].middle.filter((value) => value !== null);
-    if (known.length) { ends.push(known[known.length - 1]); every.push(...known); }
-  }
-  if (!ends.length) return (u, low, high) => [low, high];
-  const high = Math.max(...every), low = Math.min(...ends, ...Object.values(task.lines));
-  const room = (high - low || Math.abs(high) || 1);
-  return () => [low - 0.35 * room, high + 0.08 * room];
+  const lines = Object.values(task.lines), every = [...lines];
+  for (const method of shownMethods(task))
+    if (!hidden.has(method.label)) every.push(...found.methods[method.label].middle.filter((value) => value !== null));
+  if (!every.length) return (u, low, high) => [low, high];
+  every.sort((a, b) => a - b);
+  const low = Math.min(every[Math.floor(every.length / 20)], ...lines), high = every[every.length - 1];
+  const room = high - low || Math.abs(high) || 1;
+  return () => [low - 0.05 * room, high + 0.08 * room];
 }
 
 function readOut(u, middles, against) {

@@ -7,10 +7,10 @@ from odrpo.experiments.runs import BASELINES, GROUPS, Run
 
 START = 10.0
 """Seconds until a process trains: imports, and compilation for ours."""
-RATES = {"tabular": 40_000.0, "discrete": 60_000.0, "continuous": 350.0}
+RATES = {"tabular": 40_000.0, "discrete": 60_000.0, "continuous": 500.0}
 """Timesteps a second of ours on one core of a small machine, without its start."""
-SLOWER = {"HalfCheetah-v5": 220.0, "Ant-v5": 180.0}
-BASELINE_RATES = {"trpo": 1500.0, "ppo": 900.0, "a2c": 1200.0}
+SLOWER = {"HalfCheetah-v5": 160.0, "Ant-v5": 160.0}
+BASELINE_RATES = {"trpo": 3500.0, "ppo": 2500.0, "a2c": 2000.0}
 
 
 def seconds_of(run: Run, records: Sequence[Record]) -> float:

@@ -54,8 +54,9 @@ def train_policy(
 ) -> None:
     """Train a policy, and leave model, logs and learning curve in a folder.
 
-    ENV is the id of a Gymnasium environment with Discrete or Box actions. CartPole, Acrobot and
-    all with a table of transitions (Taxi, CliffWalking, FrozenLake, NChain) run on the device.
+    ENV is the id of a Gymnasium environment with Discrete or Box actions; module:ENV imports a
+    module first, which registers one of your own. CartPole, Acrobot and all with a table of
+    transitions (Taxi, CliffWalking, FrozenLake, NChain) run on the device.
 
     Example: odrpo train CartPole-v1 --metric wasserstein --seeds 5 --run-dir runs/cartpole
 

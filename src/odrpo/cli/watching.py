@@ -1,6 +1,5 @@
 """A live view of runs: a table on a terminal, elsewhere a line for each that is over."""
 
-import time
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -26,7 +25,6 @@ class View:
         self.records, self.console = records, console
         self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
         self.said = 0
-        self.began = time.monotonic()
 
     def __enter__(self) -> "View":
         """Begin."""

@@ -15,8 +15,11 @@ from odrpo.presets import TASKS
 MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 160, 40, 80_000
 """Points of a curve: fewer where there are very many runs."""
 DRAWN = ("timesteps", "beta", "radius", "distance", "gap", "gain")
-OTHER = "#5c6773"
-"""The colour of what is none of the six methods."""
+OTHERS = (
+    *("#3d5a80", "#c05299", "#7f5539", "#588157", "#e07a5f", "#5e60ce"),
+    *("#0081a7", "#b5838d", "#bc6c25", "#6a994e", "#9d4edd", "#495057"),
+)
+"""The colours of what is none of the six methods."""
 
 Json = dict[str, Any]
 
@@ -67,11 +70,9 @@ def _rank(label: str) -> int:
 def _named(label: str) -> Json:
     method, _, variant = label.partition("+")
     name = NAMES.get(method, method) + (f", {variant}" if variant else "")
-    return {
-        "name": name,
-        "colour": OTHER if variant else COLOURS.get(method, OTHER),
-        "variant": variant,
-    }
+    other = OTHERS[sum(label.encode()) % len(OTHERS)]
+    colour = other if variant else COLOURS.get(method, other)
+    return {"name": name, "colour": colour, "variant": variant}
 
 
 def _curves(groups: dict[str, list[Record]], against: str, points: int) -> Json:

@@ -10,8 +10,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import odrpo
 from odrpo.curves import draw_curves, smoothed
-from odrpo.experiments import run_task
 from odrpo.presets import TASKS
 
 SEEDS = {"CliffWalking-v1": 5, "Taxi-v4": 3, "CartPole-v1": 5}
@@ -44,9 +44,12 @@ for env, count in SEEDS.items():
     curves = {}
     for metric, name in NAMES.items():
         console.print(f"training ODRPO with {name} on {env}, {count} seeds, {budget} ...")
-        record, models = run_task(env, metric, range(count))
-        finals = [seed.final_return for seed in record.seeds]
-        greedy = [seed.greedy_return for seed in record.seeds]
+        models = [odrpo.ODRPO(env, metric, seed=seed) for seed in range(count)]
+        most = task.episodes or np.inf
+        odrpo.train(models, task.timesteps, lambda model, row, most=most: row["episodes"] < most)
+        limit = None if task.episodes else task.timesteps
+        finals = [model.records.final_return(task.episodes, limit) for model in models]
+        greedy = [float(odrpo.evaluate(model, model.env, 100).mean()) for model in models]
         table.add_row(
             env if metric == "kl" else budget,
             name,

@@ -1,15 +1,18 @@
 """Runs in processes of their own: what fails, what is stopped, what is killed."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from odrpo.experiments.baselines import _Watch
 from odrpo.experiments.pool import Pool
@@ -29,6 +32,12 @@ odrpo.experiments.status.SECONDS = 0
 from odrpo.experiments.runs import Run
 from odrpo.experiments.worker import main
 sys.exit(main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2])))
+"""
+
+
+PARENT = """
+import subprocess, sys
+subprocess.run([sys.executable, "-m", "odrpo.experiments.worker", *sys.argv[1:]])
 """
 
 
@@ -126,6 +135,19 @@ def test_a_killed_command_ends_as_if_nothing_had_happened(tmp_path: Path) -> Non
     assert tables_of(records[0]) == tables_of(records[1])
     names = [(out / "tables" / "last_tenth.md").read_text() for out in (whole, killed)]
     assert names[0] == names[1]
+
+
+def test_a_worker_that_is_left_alone_stops(tmp_path: Path) -> None:
+    run = Run("CartPole-v1", "odrpo-kl", 0, 1_000_000_000)
+    asked = json.dumps(asdict(run))
+    parent = subprocess.Popen([sys.executable, "-c", PARENT, asked, str(tmp_path)])
+    folder = run.folder(tmp_path)
+    while read_status(folder).get("done", 0) == 0:
+        time.sleep(0.01)
+    parent.kill()
+    parent.wait()
+    with FileLock(folder / "lock", timeout=60):  # it holds it as long as it lives
+        assert ODRPO.load(folder / "model.odrpo").num_timesteps > 0
 
 
 def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:

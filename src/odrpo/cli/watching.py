@@ -1,7 +1,6 @@
 """A live view of runs: a table on a terminal, elsewhere a line for each that is over."""
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group
@@ -32,12 +31,7 @@ class View:
             self.live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave it at where things stand."""
         if self.live is not None:
             self.live.stop()

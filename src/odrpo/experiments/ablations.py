@@ -14,11 +14,10 @@ from odrpo.experiments.variants import VARIANTS
 
 
 class Question(NamedTuple):
-    """What is asked, how the preset is called among the answers, and what was found."""
+    """What is asked, and how the preset is called among the answers."""
 
     title: str
     preset: str
-    finding: str = ""
 
 
 QUESTIONS: dict[str, Question] = {
@@ -54,8 +53,7 @@ def _table(results: Results, name: str) -> Table:
             best = max(v.mean() for v in values if len(v))
             rows.append([Cell(env), Cell(NAMES[method]), *(_cell(v, best) for v in values)])
     header = ["task", "method", question.preset, *variants]
-    seeds = "Last tenth of the training episodes, mean and every seed."
-    notes = [question.finding, seeds] if question.finding else [seeds]
+    notes = ["Last tenth of the training episodes, mean and every seed."]
     return Table(f"ablation_{name}", question.title, header, rows, notes)
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from odrpo.envs.env import Array
 from odrpo.networks import Layers, adam, apply_layers, fit, init_layers, some_rows
-from odrpo.policies.support import Support
+from odrpo.policies.support import Support, candidates
 from odrpo.randomness import drawn
 
 FIRST_DEVIATION = 0.58
@@ -64,10 +64,7 @@ class GaussianPolicy:
         mean, log_deviation = self._bells(params.layers, observation)
         z = drawn(jax.random.normal, own_key, shape)
         actions = jnp.clip(mean[:, None] + jnp.exp(log_deviation)[:, None] * z, -1, 1)
-        if self.candidate_noise is not None:
-            noise = self.candidate_noise * drawn(jax.random.normal, noise_key, shape)
-            actions = jnp.clip(actions + noise, -1, 1)
-        return Support(observation, jnp.full(shape[:2], 1 / self.candidates), actions)
+        return candidates(observation, actions, self.candidate_noise, noise_key)
 
     def support(self, params: Bells, at: Support) -> Support:
         """Every sample is a state of its own."""

@@ -16,7 +16,7 @@ from odrpo.networks import (
     of_mean_size_one,
     some_rows,
 )
-from odrpo.policies.support import Support
+from odrpo.policies.support import Support, candidates
 from odrpo.randomness import drawn
 
 BLUR = 1.0
@@ -108,10 +108,7 @@ class GenerativePolicy:
         shape = (len(observation), self.candidates, self.dimensions)
         tau = drawn(jax.random.uniform, tau_key, shape)
         actions = self.sample(params.generator, observation, tau)
-        if self.candidate_noise is not None:
-            noise = self.candidate_noise * drawn(jax.random.normal, noise_key, shape)
-            actions = jnp.clip(actions + noise, -1, 1)
-        return Support(observation, jnp.full(shape[:2], 1 / self.candidates), actions)
+        return candidates(observation, actions, self.candidate_noise, noise_key)
 
     def support(self, params: Network, at: Support) -> Support:
         """Every sample is a state of its own."""

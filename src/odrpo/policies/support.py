@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from odrpo.envs.env import Array
+from odrpo.randomness import drawn
 
 
 class Support(NamedTuple):
@@ -34,6 +35,16 @@ class Support(NamedTuple):
     def masked(self, mask: Array | None) -> "Support":
         """Without the actions that are not allowed, (S, N)."""
         return self._replace(policy=masked(self.policy, mask))
+
+
+def candidates(observation: Array, actions: Array, noise: Any, key: jax.Array) -> Support:
+    """Actions drawn at each observation, (S, N, D), as probable as each other, noise added.
+
+    It is a standard deviation, so that they reach beyond the policy; None: none.
+    """
+    if noise is not None:
+        actions = jnp.clip(actions + noise * drawn(jax.random.normal, key, actions.shape), -1, 1)
+    return Support(observation, jnp.full(actions.shape[:2], 1 / actions.shape[1]), actions)
 
 
 def masked(policy: Array, mask: Array | None) -> Array:

@@ -8,7 +8,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
 from odrpo.records import WINDOW, Episode
@@ -25,18 +24,8 @@ Runs = Mapping[str, Sequence[Curve]]
 def draw_curves(
     runs: Runs, path: Path, title: str, references: Mapping[str, float] | None = None
 ) -> None:
-    """Draw returns against timesteps into a file."""
+    """Draw returns against timesteps into a file; references are lines across, as an optimum."""
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    plot_curves(axes, runs, title, references)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def plot_curves(
-    axes: Axes, runs: Runs, title: str, references: Mapping[str, float] | None = None
-) -> None:
-    """The same onto axes; references are lines across, such as an optimum."""
     for (label, seeds), colour in zip(runs.items(), COLOURS, strict=False):
         curves = [curve for curve in seeds if len(curve[0])]
         for timesteps, returns in curves:
@@ -56,6 +45,9 @@ def plot_curves(
     axes.spines[["top", "right"]].set_visible(False)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def smoothed(episodes: Sequence[Episode]) -> Curve:

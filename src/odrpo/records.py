@@ -115,15 +115,6 @@ class Records:
             return np.nan
         return float(np.mean([e.episode_return for e in kept[-max(1, len(kept) // 10) :]]))
 
-    def reached(self, threshold: float) -> float:
-        """Timesteps to the first mean over 20 episodes of at least `threshold`; inf: never."""
-        returns = np.array([episode.episode_return for episode in self.episodes])
-        if len(returns) < WINDOW:
-            return np.inf
-        means = np.convolve(returns, np.ones(WINDOW) / WINDOW, "valid")
-        above = np.flatnonzero(means >= threshold)
-        return float(self.episodes[above[0] + WINDOW - 1].timesteps) if len(above) else np.inf
-
     def to_json(self) -> dict[str, Any]:
         """What a file keeps of it: counts, the last episodes and the worst certificates."""
         return {

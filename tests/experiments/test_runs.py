@@ -1,6 +1,14 @@
 import pytest
 
-from odrpo.experiments.runs import METHODS, named_methods, named_tasks, named_variants, plan
+from odrpo.experiments.ours import model_of
+from odrpo.experiments.runs import (
+    ELSEWHERE,
+    METHODS,
+    named_methods,
+    named_tasks,
+    named_variants,
+    plan,
+)
 from odrpo.experiments.variants import VARIANTS
 from odrpo.presets import TASKS
 
@@ -10,6 +18,13 @@ def test_names_of_tasks() -> None:
     assert named_tasks("tabular,cliffwalking") == ["Taxi-v4", "NChain-v0", "CliffWalking-v1"]
     assert set(named_tasks("all")) == set(TASKS)
     assert sum(len(named_tasks(group)) for group in ("tabular", "discrete", "continuous")) == 12
+
+
+def test_tasks_beyond_the_paper() -> None:
+    assert named_tasks("elsewhere") == list(ELSEWHERE)
+    (run,) = plan(named_tasks("pendulum"), ["odrpo-kl"], 1, list(VARIANTS), short=False)
+    assert (run.env, run.timesteps, run.seed) == ("Pendulum-v1", 15_000, 20)
+    assert model_of(run).config.policy == "generative"
 
 
 def test_names_of_methods_and_variants() -> None:

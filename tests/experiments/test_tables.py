@@ -6,7 +6,7 @@ import pytest
 from odrpo.experiments.ablations import QUESTIONS, every_ablation
 from odrpo.experiments.publish import publish
 from odrpo.experiments.table import Cell, Table, number
-from odrpo.experiments.tables import every_table
+from odrpo.experiments.tables import Results, at_a_glance, every_table
 from odrpo.experiments.variants import VARIANTS
 from tests.experiments.made_up import made_up
 
@@ -80,10 +80,27 @@ def test_tables_and_figures_are_written(tmp_path: Path) -> None:
     assert all((tmp_path / link).exists() for link in linked)
 
 
+def test_tasks_beyond_the_paper_have_a_table_of_their_own() -> None:
+    records = [made_up("Pendulum-v1", "odrpo-kl", seed, level=float(seed)) for seed in (3, 1)]
+    records += [made_up("Taxi-v4", "odrpo-kl")]
+    assert of(records, "elsewhere")["Pendulum-v1|1 k steps"][2] == "2 (1 3)"
+    assert "Pendulum" not in str(of(records, "greedy"))
+
+
+def test_at_a_glance_takes_the_best_baseline() -> None:
+    records = [made_up("Taxi-v4", "odrpo-kl", level=7.0), made_up("Taxi-v4", "ppo", level=-300.0)]
+    records += [made_up("Taxi-v4", "trpo", level=-200.0), made_up("Ant-v5", "odrpo-kl", level=9.0)]
+    taxi, ant = at_a_glance(Results(records)).rows
+    texts = [cell.text for cell in taxi]
+    assert texts == ["Taxi-v4", "1 k steps", "7", "-", "-", "7", "-200 (TRPO)", "-16", "7.93"]
+    assert ant[6].text == "1751 (PPO of the paper)"
+
+
 def test_an_ablation_stands_beside_the_preset() -> None:
     records = [made_up("CartPole-v1", "odrpo-kl", seed, level=10.0 + seed) for seed in (0, 1)]
     records += [made_up("CartPole-v1", "odrpo-kl", level=5.0, variant="held-beta")]
-    (table,) = every_ablation(records)
+    (table,) = every_ablation(records, {"beta": "It shows."})
+    assert table.notes[0] == "It shows."
     assert table.header[2:5] == ["exact", "held-beta", "decaying-beta"]
     assert [cell.text for cell in table.rows[0][2:]] == ["10.5 (10 11)", "5 (5)", "-"]
     assert [cell.bold for cell in table.rows[0][2:]] == [True, False, False]

@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from odrpo.experiments.findings import Findings
 from odrpo.report import build_report
 from odrpo.report.build import as_script
 from odrpo.report.pictures import picture_of
 from tests.experiments.made_up import made_up
 
 HOSTILE = "</script><script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
+HOSTILE_FINDINGS = Findings(ablations={"beta": HOSTILE})
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -29,7 +31,7 @@ def some_records() -> list:
 
 
 def test_the_page_needs_nothing_else() -> None:
-    text = build_report(some_records())
+    text = build_report(some_records(), Findings())
     assert not re.search(r'(src|href)="?(https?:)?//', text)
     assert "$" + "data" not in text
 
@@ -42,7 +44,7 @@ def test_data_cannot_leave_its_element() -> None:
 
 def test_a_thousand_runs_make_a_page_of_some_megabytes() -> None:
     records = [made_up("CartPole-v1", "odrpo-kl", seed) for seed in range(1000)]
-    assert len(build_report(records)) < 12_000_000
+    assert len(build_report(records, Findings())) < 12_000_000
 
 
 def test_a_policy_of_a_grid_is_drawn(tmp_path: Path) -> None:
@@ -66,7 +68,9 @@ def page(tmp_path: Path):
     records = some_records()
     hostile = made_up("CartPole-v1", "odrpo-kl", 7, commit=HOSTILE, config={HOSTILE: HOSTILE})
     other = made_up(HOSTILE, "odrpo-kl", 8)
-    (tmp_path / "report.html").write_text(build_report([*records, hostile, other]))
+    (tmp_path / "report.html").write_text(
+        build_report([*records, hostile, other], HOSTILE_FINDINGS)
+    )
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": 1100, "height": 900})
@@ -136,7 +140,7 @@ def test_runs_are_listed_found_and_shown(page) -> None:
     page.fill("#search", "taxi ppo")
     assert page.inner_text("#found") == "3 of 21 runs"
     page.click("#list tbody tr >> nth=1")
-    assert page.inner_text("#run-title") == "Taxi-v4, PPO, seed 1"
+    page.wait_for_selector("#run-title:text-is('Taxi-v4, PPO, seed 1')")
     assert page.locator("#run-curve canvas").count() == 1
     page.fill("#search", "odrpo-kl cartpole 0")
     page.click("#list tbody tr >> nth=0")
@@ -150,6 +154,7 @@ def test_hostile_texts_stay_texts(page) -> None:
     page.select_option("#task", HOSTILE)
     page.fill("#search", "seed 7")
     page.click("#list tbody tr >> nth=0")
+    page.wait_for_selector("#run-title:text('seed 7')")
     assert HOSTILE in page.inner_text("#run-config")
     assert page.evaluate("() => window.hurt") is None
     assert page.errors == []

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from odrpo.cli.options import optional
+from odrpo.experiments.findings import read_findings
 from odrpo.experiments.record import Record, read_all
 
 
@@ -36,7 +37,7 @@ def make_report(
     drawn = _pictures(folder, records, console) if pictures else []
     path = out or folder / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = build_report(records, drawn)
+    text = build_report(records, read_findings(folder), drawn)
     path.write_text(text)
     console.print(
         f"wrote {escape(str(path))}: {len(records)} runs, {len(drawn)} pictures, "

@@ -169,7 +169,7 @@ def run_baseline(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | N
     None: it was stopped.
     """
     around, settings = surroundings(), settings_of(run.method, run.env)
-    limit = TASKS[run.env].max_steps
+    limit = TASKS[run.env].max_steps if run.env in TASKS else None
     model, normaliser = _model(run, settings, limit)
     watch = _Watch(Status(folder), stop)
     began = time.perf_counter()

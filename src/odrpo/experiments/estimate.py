@@ -7,7 +7,8 @@ from odrpo.experiments.runs import BASELINES, GROUPS, Run
 
 START = 10.0
 """Seconds until a process trains: imports, and compilation for ours."""
-RATES = {"tabular": 40_000.0, "discrete": 60_000.0, "continuous": 500.0}
+RATES = {"tabular": 40_000.0, "discrete": 60_000.0}
+OTHERWISE = 500.0
 """Timesteps a second of ours on one core of a small machine, without its start."""
 SLOWER = {"HalfCheetah-v5": 160.0, "Ant-v5": 160.0}
 BASELINE_RATES = {"trpo": 3500.0, "ppo": 2500.0, "a2c": 2000.0}
@@ -24,8 +25,8 @@ def seconds_of(run: Run, records: Sequence[Record]) -> float:
         return START + run.timesteps * sum(alike) / len(alike)
     if run.method in BASELINES:
         return START + run.timesteps / BASELINE_RATES[run.method]
-    group = next(group for group, envs in GROUPS.items() if run.env in envs)
-    return START + run.timesteps / SLOWER.get(run.env, RATES[group])
+    group = next((group for group, envs in GROUPS.items() if run.env in envs), "")
+    return START + run.timesteps / SLOWER.get(run.env, RATES.get(group, OTHERWISE))
 
 
 def in_words(seconds: float) -> str:

@@ -10,9 +10,9 @@ from odrpo.envs import make
 SIDE_BY_SIDE = 16
 SEED = 10_000
 """Far from those of training."""
-EPISODES = {"Taxi-v4": 1000} | dict.fromkeys(
-    ("NChain-v0", "CliffWalking-v1", "CartPole-v1", "Acrobot-v1"), 100
-)
+CHANCY = ("Taxi-v4", "FrozenLake-v1", "FrozenLake8x8-v1", "Blackjack-v1")
+QUICK = ("NChain-v0", "CliffWalking-v1", "CartPole-v1", "Acrobot-v1")
+EPISODES = dict.fromkeys(CHANCY, 1000) | dict.fromkeys(QUICK, 100)
 OTHERWISE = 30
 COUNTED = {"Taxi-v4": {"dropoffs": 20.0, "illegal": -10.0}}
 """Events by the reward that gives them away."""

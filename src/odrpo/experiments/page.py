@@ -6,6 +6,7 @@ from pathlib import Path
 
 from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.figures import PLACES
+from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import Record
 from odrpo.experiments.tables import every_table
 from odrpo.presets import TASKS
@@ -27,7 +28,7 @@ LIMITS = (
 )
 
 
-def results_page(records: Sequence[Record], page: Path, figures: Path) -> str:
+def results_page(records: Sequence[Record], findings: Findings, page: Path, figures: Path) -> str:
     """All of it in Markdown; `page` is where it goes, so that its pictures are found."""
     where = Path(os.path.relpath(figures, page.parent)).as_posix()
     parts = [
@@ -35,9 +36,8 @@ def results_page(records: Sequence[Record], page: Path, figures: Path) -> str:
         "Made from the records of all runs by `odrpo reproduce`; `odrpo report` makes a page of "
         "them that can be explored. " + _facts(records),
         "## First, the limits",
-        "\n".join(f"- {limit}" for limit in LIMITS).format(
-            budgets=_budgets(records), seeds=_seeds(records)
-        ),
+        _bullets(LIMITS).format(budgets=_budgets(records), seeds=_seeds(records)),
+        *_compared(findings),
         "## Tables",
     ]
     for table in every_table(records):
@@ -56,12 +56,26 @@ def results_page(records: Sequence[Record], page: Path, figures: Path) -> str:
             "Of every update of ours: the dual variable, how much of the radius the exact step "
             "used, and how far at most it can be from the best policy in the ball.",
         ]
-    ablations = every_ablation(records)
+    ablations = every_ablation(records, findings.ablations)
     if ablations:
         parts += ["## One thing changed at a time"]
         for table in ablations:
             parts += [f"### {table.title}", table.markdown()]
     return "\n\n".join(parts) + "\n"
+
+
+def _compared(findings: Findings) -> list[str]:
+    """With the paper."""
+    parts = []
+    if findings.agrees:
+        parts += ["## What agrees with the paper", _bullets(findings.agrees)]
+    if findings.differs:
+        parts += ["## What does not, and why", _bullets(findings.differs)]
+    return parts
+
+
+def _bullets(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {text}" for text in texts)
 
 
 def _facts(records: Sequence[Record]) -> str:

@@ -20,6 +20,21 @@ GROUPS = {
         *("Walker2d-v5", "HalfCheetah-v5", "Ant-v5"),
     ),
 }
+ELSEWHERE = {
+    "FrozenLake-v1": 500_000,
+    "FrozenLake8x8-v1": 500_000,
+    "Blackjack-v1": 100_000,
+    "MountainCar-v0": 100_000,
+    "LunarLander-v3": 500_000,
+    "Pendulum-v1": 15_000,
+    "MountainCarContinuous-v0": 30_000,
+    "Swimmer-v5": 100_000,
+    "Pusher-v5": 100_000,
+    "BipedalWalker-v3": 200_000,
+}
+"""Tasks that are none of the paper's, where ours have no preset: their timesteps."""
+FIRST_ELSEWHERE = 20
+"""Seeds from here on were not looked at in choosing defaults."""
 SHORT = 10
 """A short budget is the full one divided by this."""
 
@@ -68,10 +83,9 @@ def plan(
     runs = []
     for k in range(seeds):
         for env in tasks:
-            task = TASKS[env]
-            timesteps = task.timesteps // SHORT if short else task.timesteps
+            timesteps = _budget(env) // SHORT if short else _budget(env)
             for method in methods:
-                seed = task.first_seed(OURS.get(method)) + k
+                seed = _first_seed(env, method) + k
                 runs.append(Run(env, method, seed, timesteps))
                 runs += [
                     Run(env, method, seed, timesteps, name)
@@ -81,16 +95,28 @@ def plan(
     return runs
 
 
+def _budget(env: str) -> int:
+    return TASKS[env].timesteps if env in TASKS else ELSEWHERE[env]
+
+
+def _first_seed(env: str, method: str) -> int:
+    return TASKS[env].first_seed(OURS.get(method)) if env in TASKS else FIRST_ELSEWHERE
+
+
 def named_tasks(words: str) -> list[str]:
-    """Environments by id, by name without its version, by group, or "all", with commas between."""
-    short = {env.rsplit("-", 1)[0].lower(): env for env in TASKS}
-    groups = GROUPS | {"all": tuple(TASKS)}
+    """Environments by id, by name without its version, by group, with commas between.
+
+    "all" are the paper's.
+    """
+    every = (*TASKS, *ELSEWHERE)
+    short = {env.rsplit("-", 1)[0].lower(): env for env in every}
+    groups = GROUPS | {"all": tuple(TASKS), "elsewhere": tuple(ELSEWHERE)}
     found: dict[str, None] = {}
     for word in _split("tasks", words):
         name = word.lower()
         if name in groups:
             found |= dict.fromkeys(groups[name])
-        elif name in short or word in TASKS:
+        elif name in short or word in every:
             found[short.get(name, word)] = None
         else:
             choices = ", ".join([*groups, *short])

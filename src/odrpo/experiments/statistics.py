@@ -13,7 +13,8 @@ DRAWS = 2000
 
 def last_tenth(record: Record) -> float:
     """Mean return of the last tenth of the training episodes within the paper's budget."""
-    return _tail(record.played[: TASKS[record.env].episodes, 1])
+    episodes = TASKS[record.env].episodes if record.env in TASKS else None
+    return _tail(record.played[:episodes, 1])
 
 
 def at_the_end(record: Record) -> float:

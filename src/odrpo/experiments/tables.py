@@ -8,7 +8,7 @@ import numpy as np
 from odrpo.experiments import published, statistics
 from odrpo.experiments.published import Value
 from odrpo.experiments.record import Record
-from odrpo.experiments.runs import BASELINES, METHODS, OURS
+from odrpo.experiments.runs import BASELINES, ELSEWHERE, METHODS, OURS
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.presets import TASKS
 
@@ -61,6 +61,7 @@ def every_table(records: Sequence[Record]) -> list[Table]:
         taxi(results),
         wall_clock(results),
         greedy(results),
+        elsewhere(results),
     ]
     return [table for table in tables if table.rows]
 
@@ -231,9 +232,57 @@ def greedy(results: Results) -> Table:
     )
 
 
+def elsewhere(results: Results) -> Table:
+    """Tasks that are none of the paper's, by the defaults."""
+    rows = []
+    for env in ELSEWHERE:
+        here = {m: results.values(env, m, statistics.greedy) for m in METHODS}
+        if any(len(values) for values in here.values()):
+            best = max(v.mean() for v in here.values() if len(v))
+            cells = [every_seed(values, best) for values in here.values()]
+            rows.append([Cell(env), Cell(budget(results, env)), *cells])
+    return Table(
+        "elsewhere",
+        "Beyond the paper, without a preset: the final greedy policy",
+        ["task", "timesteps", *(NAMES[m] for m in METHODS)],
+        rows,
+        ["Mean return over 30 to 1000 episodes in Gymnasium's own environments, then every seed."],
+    )
+
+
+def at_a_glance(results: Results) -> Table:
+    """A line a task: ours, the best baseline, the paper's, and what there is to be had."""
+    rows = []
+    for env in results.envs:
+        ours = [results.values(env, m, statistics.last_tenth) for m in OURS]
+        if not any(len(values) for values in ours):
+            continue
+        greedy = results.values(env, "odrpo-kl", statistics.greedy)
+        theirs = {m: v for m in BASELINES if (v := results.mean(env, m)) is not None}
+        known = {m: v.mean for m, v in published.LAST_TENTH[env].items()}
+        if not theirs:
+            theirs = {f"{m} of the paper": known[m] for m in BASELINES}
+        best = max(theirs, key=theirs.__getitem__)
+        name = best.replace(method := best.partition(" ")[0], NAMES[method])
+        optimum = TASKS[env].optimum
+        rows.append(
+            [
+                Cell(env),
+                Cell(budget(results, env)),
+                *(Cell(number(v.mean() if len(v) else None)) for v in ours),
+                Cell(number(greedy.mean() if len(greedy) else None)),
+                Cell(f"{number(theirs[best])} ({name})"),
+                Cell(number(max(v for m, v in known.items() if m in OURS))),
+                Cell(number(optimum)),
+            ]
+        )
+    header = ["task", "budget", *(NAMES[m] for m in OURS), "KL, greedy", "best baseline"]
+    return Table("at_a_glance", "At a glance", [*header, "paper's ODRPO", "optimum"], rows)
+
+
 def budget(results: Results, env: str) -> str:
     """How long the runs of a task were, as the table counts it."""
-    episodes = TASKS[env].episodes
+    episodes = TASKS[env].episodes if env in TASKS else None
     steps = {r.timesteps for (found, _), own in results.found.items() if found == env for r in own}
     if episodes and steps == {TASKS[env].timesteps}:
         return f"{episodes} episodes"
@@ -246,6 +295,14 @@ def _spread(values: np.ndarray, best: float | None) -> Cell:
     spread = f" ± {number(values.std(ddof=1))}" if len(values) > 1 else ""
     text = f"{number(values.mean())}{spread} ({len(values)})"
     return Cell(text, best is not None and values.mean() == best)
+
+
+def every_seed(values: np.ndarray, best: float) -> Cell:
+    """Their mean, and each of them."""
+    if not len(values):
+        return Cell("-")
+    each = " ".join(number(value) for value in np.sort(values))
+    return Cell(f"{number(values.mean())} ({each})", values.mean() == best)
 
 
 def _published(value: Value | None) -> Cell:

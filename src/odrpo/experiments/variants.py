@@ -7,6 +7,7 @@ from odrpo.presets import TASKS, of_metric
 
 FINITE = ("Taxi-v4", "NChain-v0", "CliffWalking-v1")
 CLASSIC = ("CartPole-v1", "Acrobot-v1")
+CHEETAH = ("HalfCheetah-v5",)
 BOXES = ("InvertedPendulum-v5", "Reacher-v5", "LunarLanderContinuous-v3")
 KL, WASSERSTEIN = ("kl",), ("wasserstein",)
 BOTH = KL + WASSERSTEIN
@@ -32,10 +33,11 @@ class Variant:
 
     def changes(self, env: str, metric: str) -> dict[str, Any]:
         """The settings that differ from the preset's."""
-        task = TASKS[env]
-        own = of_metric(task.tuned, metric)
-        scaled = {name: own[name] * factor for name, factor in self.factors.items()}
-        free = of_metric(task.model_free, metric) if self.model_free else {}
+        free = of_metric(TASKS[env].model_free, metric) if self.model_free else {}
+        scaled = {
+            name: of_metric(TASKS[env].tuned, metric)[name] * factor
+            for name, factor in self.factors.items()
+        }
         return free | scaled | self.settings
 
 
@@ -60,4 +62,11 @@ VARIANTS: dict[str, Variant] = {
     "monte-carlo": Variant("advantages", CLASSIC, BOTH, {"returns": "monte_carlo"}),
     "squared-error": Variant("projection", CLASSIC, BOTH, {"projection": "squared_error"}),
     "gaussian": Variant("policy", BOXES, KL, {"policy": "gaussian"}),
+    "candidates-4": Variant("cheetah", CHEETAH, KL, {"candidates": 4}),
+    "candidates-64": Variant("cheetah", CHEETAH, KL, {"candidates": 64}),
+    "no-ascent": Variant("cheetah", CHEETAH, KL, {"candidate_ascent": 0.0}),
+    "no-embedding": Variant("cheetah", CHEETAH, KL, {"embedding": 0}),
+    "next-actions-1": Variant("cheetah", CHEETAH, KL, {"next_actions": 1}),
+    "pessimism-0": Variant("cheetah", CHEETAH, KL, {"pessimism": 0.0}),
+    "n-step-3": Variant("cheetah", CHEETAH, KL, {"n_step": 3}),
 }

@@ -7,6 +7,7 @@ from importlib.resources import files
 from string import Template
 
 from odrpo.experiments.ablations import every_ablation
+from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import Record
 from odrpo.experiments.tables import every_table
 from odrpo.report.data import page_data
@@ -15,9 +16,11 @@ from odrpo.report.pictures import Picture
 STATIC = files("odrpo.report") / "static"
 
 
-def build_report(records: Sequence[Record], pictures: Sequence[Picture] = ()) -> str:
+def build_report(
+    records: Sequence[Record], findings: Findings, pictures: Sequence[Picture] = ()
+) -> str:
     """The page; it needs no network, and what it prints of the records is escaped."""
-    every = (*every_table(records), *every_ablation(records))
+    every = (*every_table(records), *every_ablation(records, findings.ablations))
     tables = "".join(table.html() for table in every)
     envs = {record.env for record in records}
     summary = f"{len(records)} runs of {len(envs)} tasks"

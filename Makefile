@@ -7,7 +7,7 @@ PEERS := .peers
 PEER_PIP := -m pip install -qq --disable-pip-version-check
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint results reproduce report baselines choices bench peers setup clean help
+.PHONY: run test test-all lint reproduce report baselines bench peers setup clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -26,12 +26,10 @@ lint: setup  ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-results: setup  ## Learning results of every task, into results/ (an hour; continuous actions, a night; goes on)
-	$(BIN)/python benchmarks/learning.py
-
 reproduce: setup baselines  ## The paper's experiments beside TRPO, PPO and A2C, into results/ (hours; goes on)
 	$(BIN)/odrpo reproduce --tasks tabular,discrete --methods all --variants all --page docs/results.md
 	$(BIN)/odrpo reproduce --tasks continuous --methods odrpo-kl --variants gaussian --seeds 3 --page docs/results.md
+	$(BIN)/odrpo reproduce --tasks elsewhere --methods odrpo-kl --seeds 5 --page docs/results.md
 
 report: setup  ## All results as one page, results/report.html
 	$(BIN)/odrpo report results
@@ -43,9 +41,6 @@ $(VENV)/baselines: $(STAMP)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[baselines]'
 	@touch $@
-
-choices: setup  ## What metric, radius, K, noise and returns do on HalfCheetah, into results/ (two hours; goes on)
-	$(BIN)/python benchmarks/choices.py
 
 bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py

@@ -42,7 +42,7 @@ def reproduce(
     Args:
         tasks: Which, with commas between: taxi, nchain, cliffwalking, cartpole, acrobot,
             lunarlandercontinuous, invertedpendulum, reacher, hopper, walker2d, halfcheetah, ant;
-            tabular, discrete, continuous; all.
+            tabular, discrete, continuous; all of these; elsewhere: tasks beyond the paper.
         methods: odrpo-kl, odrpo-wasserstein, odrpo-sinkhorn, trpo, ppo, a2c; odrpo, baselines; all.
         variants: Also ours with one thing changed, by its name, or all.
         seeds: How many of each, from the first that its settings were not tuned on.

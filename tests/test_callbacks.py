@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import odrpo
-from odrpo import run_folder
 from odrpo.callbacks import Callback, CheckpointEvery, EvaluateEvery, StopOnReward
 from odrpo.run_folder import RunFolder, read_episodes
 
@@ -129,10 +128,8 @@ def test_a_run_leaves_its_files(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr(run_folder, "SECONDS_BETWEEN_SAVES", 0.0)
-    monkeypatch.setattr(run_folder, "SHARE_OF_TIME", np.inf)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     cliff().learn(2048, run_dir=whole)
 
@@ -145,11 +142,11 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(
             raise PlugPulledError
 
     with pytest.raises(PlugPulledError):
-        cliff().learn(2048, callback=pull, run_dir=killed)
+        cliff().learn(2048, callback=pull, run_dir=killed, checkpoint_timesteps=1)
     left = tmp_path / "left"
     with (left / "progress.csv").open("a") as file:
         file.write("1088,77,half a ro")
-    model = odrpo.ODRPO.load(left / "model.odrpo")
+    model = odrpo.ODRPO.load(left)
     assert model.num_timesteps == 1024
     assert model.target == 2048
     model.learn(model.target - model.num_timesteps, run_dir=left)

@@ -107,7 +107,7 @@ def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["train", "CartPole-v1", "--seed", "-1"], "seed: -1; use a whole number >= 0"),
         (["train", "CartPole-v1", "--gamma", "0.9"], "--gamma: there is no such option; did you"),
         (["train", "CartPole-v1", "--batch-size=4"], "--batch-size=4: there is no such option"),
-        (["resume", "empty"], "no model.odrpo in it"),
+        (["resume", "empty"], "no checkpoint in it"),
         (["resume", "nowhere"], "nowhere: there is no such folder"),
         (["resume", "empty", "--episodes", "0"], "episodes: 0; use a whole number > 0"),
         (["evaluate", "empty"], "empty/model.odrpo: there is no such file"),

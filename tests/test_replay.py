@@ -114,8 +114,7 @@ def test_it_goes_on_from_what_was_saved() -> None:
         return replay
 
     one, other = filled(), Replay(20, 2, seed=0)
-    arrays, described = one.to_arrays()
-    other.from_arrays(arrays, described)
+    other.restore([one.rows(0, 6), one.rows(6, 17)], one.described())
     for replay in (one, other):
         replay.add(steps(17, 3))
     assert one.reward_square == other.reward_square
@@ -131,9 +130,38 @@ def test_masks_are_refused() -> None:
 def test_arrays_of_another_size_are_refused() -> None:
     replay = Replay(20, 2, seed=3)
     replay.add(steps(0, 5))
-    arrays, described = replay.to_arrays()
-    with pytest.raises(ValueError, match="not 5 rows"):
-        Replay(20, 4, seed=0).from_arrays(arrays, described)
+    with pytest.raises(ValueError, match="not 5 of 4 each"):
+        Replay(20, 4, seed=0).restore([replay.rows(0, 5)], replay.described())
+    with pytest.raises(ValueError, match="no rows 0 to 2"):
+        Replay(20, 2, seed=0).restore([replay.rows(2, 5)], replay.described())
+
+
+@pytest.mark.parametrize("before", [0, 3, 8, 17, 23])
+def test_it_goes_back_to_a_mark(before: int) -> None:
+    def filled() -> Replay:
+        replay = Replay(20, 2, seed=3)
+        if before:
+            replay.add(steps(0, before))
+            replay.draw((4,), 1, 0.9)
+        return replay
+
+    one, other = filled(), filled()
+    mark = one.mark(4)
+    one.add(steps(500, 4))
+    one.draw((9,), 1, 0.9)
+    one.forget(mark)
+    for replay in (one, other):
+        replay.add(steps(50, 2))
+    assert one.reward_square == other.reward_square
+    _assert_equal(one.draw((50,), 2, 0.9), other.draw((50,), 2, 0.9))
+
+
+def test_memory_is_taken_as_it_fills() -> None:
+    replay = Replay(10**15, 2, seed=0)
+    replay.add(steps(0, 6))
+    replay.add(steps(6, 3))
+    assert len(replay.arrays["reward"]) == 12
+    assert len(replay.draw((50,), 3, 0.9).reward) == 50
 
 
 def _assert_equal(one: Any, other: Any) -> None:

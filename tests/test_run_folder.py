@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import odrpo
-from odrpo import run_folder
+from odrpo import run_folder, run_logs
 from odrpo.records import Records
-from odrpo.run_folder import RunFolder, last_tenth, read_episodes
+from odrpo.run_folder import RunFolder
+from odrpo.run_logs import last_tenth, read_episodes
 
 FAST: dict[str, Any] = {"num_envs": 4, "num_steps": 16}
 
@@ -75,7 +76,7 @@ def test_an_interruption_before_the_files_are_open_is_told_as_such(
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run_folder, "_Table", interrupt)
+    monkeypatch.setattr(run_folder, "Log", interrupt)
     with pytest.raises(KeyboardInterrupt):
         cliff().learn(64, run_dir=tmp_path)
 
@@ -124,7 +125,7 @@ def test_the_last_tenth_is_that_of_all_episodes(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where only some are logged, it is the mean of those."""
-    monkeypatch.setattr(run_folder, "DENSE_EPISODES", 20)
+    monkeypatch.setattr(run_logs, "DENSE_EPISODES", 20)
     numbers = [n for n in range(1, count + 1) if n <= 20 or n % (10 if n <= 200 else 100) == 0]
     rows = [f"{10 * n},{n},10" for n in numbers]
     (tmp_path / "episodes.csv").write_text("\n".join(["timesteps,episode_return,length", *rows]))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from odrpo.acceptance import UNSOUND, accept
 from odrpo.advantages import estimate_returns, on_support
 from odrpo.config import Config
 from odrpo.critics import NetworkCritic, Samples
@@ -60,7 +61,17 @@ def update(
     key, collect_key, improve_key = jax.random.split(state.key, 3)
     walkers, batch = collect(config, sizes, env, state, collect_key, progress)
     learner, info = improve(config, sizes, state.learner, batch, improve_key, progress)
+    info = info._replace(refused=jnp.where(is_sound(batch), info.refused, UNSOUND))
     return State(learner, walkers, key), batch, info
+
+
+def is_sound(batch: Batch) -> Array:
+    """Whether the environments have given numbers that are some."""
+    finite = jnp.all(jnp.isfinite(batch.reward))
+    seen = batch.next_observation
+    if not jnp.issubdtype(seen.dtype, jnp.inexact):
+        return finite
+    return finite & jnp.all(jnp.isfinite(seen))
 
 
 def collect(
@@ -110,6 +121,7 @@ def improve(
     config: Config, sizes: Sizes, learner: Learner, batch: Batch, key: jax.Array, progress: Array
 ) -> tuple[Learner, Info]:
     """One iteration from a batch: the same for device and host, table, softmax and generator."""
+    before = learner
     critic_key, beta_key, project_key = jax.random.split(key, 3)
     at_key, next_key = jax.random.split(jax.random.fold_in(key, 1))
     config = faded(config, progress)
@@ -166,7 +178,8 @@ def improve(
     )
     taken = Taken(support, problem, solution, explained)
     info = report(config, sizes, taken, policy_params, learner.policy, allowed)
-    return learner._replace(policy=policy_params, critic=critic_params), info
+    new = learner._replace(policy=policy_params, critic=critic_params)
+    return accept(config, before, new, info)
 
 
 def where(

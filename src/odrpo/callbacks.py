@@ -33,6 +33,16 @@ class Callback:
     def on_training_end(self) -> None:
         """Called when `learn` ends, also when it was stopped."""
 
+    def after_training(self) -> None:
+        """Called for every model when the training of all of them is over."""
+
+    def to_json(self) -> Any:
+        """What a checkpoint is to remember of this callback, in numbers, texts, lists and dicts."""
+        return None
+
+    def from_json(self, values: Any) -> None:
+        """Take over what `to_json` gave, in a run that goes on from a checkpoint."""
+
 
 class FunctionCallback(Callback):
     """A function of the model and the row of an update; where it returns False training stops."""
@@ -88,6 +98,15 @@ class EvaluateEvery(Callback):
         self.best = -np.inf
         self.next = 0
 
+    def to_json(self) -> Any:
+        """What was found so far."""
+        return {"results": self.results, "best": max(self.best, -1e300), "next": self.next}
+
+    def from_json(self, values: Any) -> None:
+        """The same."""
+        self.results = [(int(at), float(mean)) for at, mean in values["results"]]
+        self.best, self.next = float(values["best"]), int(values["next"])
+
     def on_training_start(self) -> None:
         """The first evaluation comes after so many timesteps from here."""
         self.next = self.next or self.model.num_timesteps + self.every
@@ -114,6 +133,14 @@ class CheckpointEvery(Callback):
         """Say where; `{timesteps}` and `{seed}` in the path keep one file for each."""
         self.path, self.every = str(path), whole("timesteps", timesteps, 1)
         self.next = 0
+
+    def to_json(self) -> Any:
+        """When the next one is due."""
+        return {"next": self.next}
+
+    def from_json(self, values: Any) -> None:
+        """The same."""
+        self.next = int(values["next"])
 
     def on_training_start(self) -> None:
         """The first comes after so many timesteps from here."""

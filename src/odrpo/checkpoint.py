@@ -18,7 +18,7 @@ FORMAT = 3
 def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Write a file in one go: whoever reads sees the old one or the new one, never a part."""
     text = json.dumps({"format": FORMAT, **header})
-    metadata = {"odrpo": text, "checksum": _checksum(arrays, text)}
+    metadata = {"odrpo": text, "checksum": checksum(arrays, text)}
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,9 +28,9 @@ def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> 
             mode = partial.stat().st_mode
             save_file(arrays, partial, metadata=metadata)
             partial.chmod(mode)
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
+            sync(partial)
             partial.replace(path)
+            sync(path.parent)
         finally:
             partial.unlink(missing_ok=True)
     except (OSError, SafetensorError) as error:
@@ -47,12 +47,12 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             header = json.loads(metadata["odrpo"])
-            checksum = metadata.get("checksum")
-            if header["format"] == FORMAT or checksum is not None:
+            told = metadata.get("checksum")
+            if header["format"] == FORMAT or told is not None:
                 arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
-                if checksum != _checksum(arrays, metadata["odrpo"]):
+                if told != checksum(arrays, metadata["odrpo"]):
                     raise ValueError("its checksum is wrong")
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({error})") from error
     if header["format"] != FORMAT:
         raise ValueError(
@@ -62,7 +62,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     return arrays, header
 
 
-def _checksum(arrays: dict[str, np.ndarray], text: str) -> str:
+def checksum(arrays: dict[str, np.ndarray], text: str = "") -> str:
     """Of all that a file says: a disk that forgets a bit must not change what a model does."""
     total = zlib.crc32(text.encode())
     for name in sorted(arrays):
@@ -70,6 +70,15 @@ def _checksum(arrays: dict[str, np.ndarray], text: str) -> str:
         total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
         total = zlib.crc32(np.ascontiguousarray(array).data, total)
     return f"{total:08x}"
+
+
+def sync(path: Path) -> None:
+    """What was written to a file, or the names in a folder, are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:

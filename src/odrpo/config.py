@@ -51,6 +51,12 @@ class Config:
         "split: moves what the radius has room for, which is exact. stay, move: none or all of it, "
         "as the paper's plan does; the radius is not kept.",
     )
+    farthest: float = setting(
+        30.0,
+        "An update is refused, and the policy stays, where the fitted policy is farther from the "
+        "old one than so many times the radius, or the distance of the exact step.",
+        static=False,
+    )
 
     discount: float = setting(
         0.995,
@@ -273,6 +279,12 @@ class Config:
     complete_episodes: bool = setting(
         False,
         "Collect one whole episode of each environment for every update, as the paper does.",
+    )
+    on_env_error: Literal["stop", "restart"] = setting(
+        "stop",
+        "What to do where an environment of Gymnasium's fails or gives what is not finite. stop: "
+        "end the training with an error, at the last update. restart: make the environments anew "
+        "and go on, up to ten times for an update; `env_restarts` counts them.",
     )
 
     @property

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # The least and the greatest value of each number.
 RANGES: dict[str, tuple[float, float]] = {
     "radius": (0, math.inf),
+    "farthest": (1, math.inf),
     "beta_solves": (1, math.inf),
     "beta_noise": (0, math.inf),
     "discount": (0, 1),

@@ -149,4 +149,8 @@ def _on_host(
 def _share(one: Any, other: Any) -> bool:
     """Whether two vector environments are the same, or step the same ones."""
     mine, its = (getattr(env, "envs", [env]) for env in (one, other))
-    return any(a is b for a in mine for b in its)
+    return any(_inner(a) is _inner(b) for a in mine for b in its)
+
+
+def _inner(env: Any) -> Any:
+    return getattr(env, "unwrapped", env)

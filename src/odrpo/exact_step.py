@@ -43,6 +43,9 @@ class Info(NamedTuple):
     """Mean entropy of the new policy."""
     explained_variance: Array
     """Share of the variance of the returns that the critic knew before it saw them."""
+    refused: Array
+    """0: the update was taken. 1: it was not finite, 2: too far, and the policy is the old one; 3:
+    the environment gave what is no number."""
 
 
 class Taken(NamedTuple):
@@ -149,6 +152,7 @@ def report(
         projected_gain=problem.weights @ jnp.sum((after - before) * problem.advantages, axis=1),
         entropy=problem.weights @ policy.entropy(new, support, after),
         explained_variance=explained,
+        refused=jnp.zeros(()),
     )
 
 

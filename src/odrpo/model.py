@@ -1,5 +1,6 @@
 """ODRPO, the face that users see: learn, predict, save, load."""
 
+import contextlib
 import dataclasses
 import secrets
 import warnings
@@ -16,6 +17,7 @@ from odrpo import algorithm, checkpoint
 from odrpo.algorithm import compiled_act
 from odrpo.arguments import MOST_SEEDS, seed_of, whole
 from odrpo.callbacks import Callbacks
+from odrpo.checkpoints import MODEL, checkpoints_in, replay_folder, row_files
 from odrpo.config import Config, check_names
 from odrpo.config_checks import check_policy, check_updates, check_useful
 from odrpo.envs import make, spaces
@@ -24,8 +26,10 @@ from odrpo.learner import Learner, Sizes, best, probabilities
 from odrpo.presets import PresetName, settings_for
 from odrpo.records import Records
 from odrpo.replay import Replay
+from odrpo.replay_files import read_rows
 from odrpo.rollout import device
 from odrpo.rollout.host import HostWalkers
+from odrpo.rollout.position import Position
 from odrpo.training import train
 from odrpo.trust_region import METRICS, Metric, resolve_metric
 
@@ -50,6 +54,12 @@ class ODRPO:
 
     replay: Replay | None
     """What was seen, for critic="replay"; None for others."""
+    walkers: HostWalkers | None
+    """Gymnasium's environments in the midst of their episodes, once training has begun."""
+    position: Position | None
+    """Where Gymnasium's environments were after the last update, if they can be brought back."""
+    callbacks: list[Any]
+    """What a checkpoint remembers of the callbacks, until these are there."""
 
     def __init__(
         self,
@@ -115,6 +125,8 @@ class ODRPO:
         callback: Callbacks = None,
         progress_bar: bool | None = None,
         run_dir: str | Path | None = None,
+        checkpoint_seconds: float = 30.0,
+        checkpoint_timesteps: int | None = None,
     ) -> "ODRPO":
         """Train for so many more timesteps; calling it again goes on where it stopped.
 
@@ -124,10 +136,21 @@ class ODRPO:
             callback: A function of (model, row), an odrpo.callbacks.Callback, or a list of them.
             progress_bar: Whether to tell how far it is, by a bar on a terminal and by a line every
                 half minute elsewhere; None: on a terminal.
-            run_dir: A folder for progress.csv, episodes.csv, TensorBoard events, model.odrpo and
-                curve.png; None: nothing is written.
+            run_dir: A folder for progress.csv, episodes.csv, TensorBoard events, checkpoints,
+                model.odrpo and curve.png; None: nothing is written.
+            checkpoint_seconds: How often the run is saved there; less often where saving would
+                take more than a hundredth of the time.
+            checkpoint_timesteps: Save it after so many timesteps too.
         """
-        train([self], total_timesteps, callback, progress_bar, run_dir)
+        train(
+            [self],
+            total_timesteps,
+            callback,
+            progress_bar,
+            run_dir,
+            checkpoint_seconds=checkpoint_seconds,
+            checkpoint_timesteps=checkpoint_timesteps,
+        )
         return self
 
     def predict(
@@ -224,6 +247,15 @@ class ODRPO:
             replay: Whether the transitions that an off-policy critic learns from are to be in it:
                 without them training that goes on begins with a warm-up.
         """
+        arrays, header = self.contents()
+        if replay and self.replay is not None:
+            rows = self.replay.rows(self.replay.oldest, self.replay.added)
+            arrays |= {f"replay.{name}": array for name, array in rows.items()}
+            header["replay"] = self.replay.described()
+        checkpoint.write(Path(path), arrays, header)
+
+    def contents(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What a file has of it, but for its replay: arrays, and the rest as JSON."""
         header = {
             "version": version("odrpo"),
             "env": self.env_id,
@@ -239,10 +271,9 @@ class ODRPO:
         arrays = checkpoint.flatten(self.state)
         if self.state.walkers is None:  # of a file whose environment was not needed yet
             arrays |= self._walker_arrays
-        if replay and self.replay is not None:
-            more, header["replay"] = self.replay.to_arrays()
-            arrays |= more
-        checkpoint.write(Path(path), arrays, header)
+        if self.position is not None:
+            arrays |= self.position.to_arrays()
+        return arrays, header
 
     @classmethod
     def load(cls, path: str | Path, env: Any = None) -> "ODRPO":
@@ -253,17 +284,7 @@ class ODRPO:
             env: The environment to go on learning in; None: the one that the file names, if any.
         """
         path = Path(path)
-        if path.is_dir():
-            path = path / "model.odrpo"
-        arrays, header = checkpoint.read(path)
-        model: ODRPO = object.__new__(cls)
-        try:
-            model._read(arrays, header)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise ValueError(
-                f"{path}: this is no odrpo model, or it is damaged ({what})"
-            ) from error
+        model = cls._newest(path) if path.is_dir() else cls._from_file(path)
         if env is None and model.env_id is not None and ":" in model.env_id:
             # Gymnasium would import the module before the colon: a file must not decide on that.
             model._source = None
@@ -273,6 +294,45 @@ class ODRPO:
                 model.max_steps = None  # tables and vector environments have a limit of their own
             model._set_env({})
         return model
+
+    @classmethod
+    def _newest(cls, folder: Path) -> "ODRPO":
+        """The newest checkpoint of a run that is whole."""
+        for path in checkpoints_in(folder):
+            try:
+                return cls._from_file(path, whole=True)
+            except ValueError as error:
+                warnings.warn(f"{error}; the checkpoint before it is used", stacklevel=4)
+        return cls._from_file(folder / MODEL)
+
+    @classmethod
+    def _from_file(cls, path: Path, whole: bool = False) -> "ODRPO":
+        """A file may have been copied without what it had lived through, unless it is `whole`."""
+        arrays, header = checkpoint.read(path)
+        model: ODRPO = object.__new__(cls)
+        try:
+            model._read(arrays, header)
+            model._read_replay(arrays, header, replay_folder(path), whole)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise ValueError(
+                f"{path}: this is no odrpo model, or it is damaged ({what})"
+            ) from error
+        return model
+
+    def _read_replay(
+        self, arrays: dict[str, np.ndarray], header: dict[str, Any], folder: Path, whole: bool
+    ) -> None:
+        self.replay = self._new_replay()
+        if self.replay is None or "replay" not in header:
+            return
+        described = header["replay"]
+        names = row_files(header)
+        if names and not whole and not folder.exists():
+            return
+        own = {k.removeprefix("replay."): x for k, x in arrays.items() if k.startswith("replay.")}
+        parts = read_rows(folder, names) if names else [own] if own else []
+        self.replay.restore(parts, described)
 
     def _read(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         """Take over what a file says; its environment is made when it is needed."""
@@ -285,13 +345,12 @@ class ODRPO:
         self._begin(from_file=True)
         self.records = Records.from_json(header)
         self.target = whole("target", header["target"])
+        self.callbacks = list(header.get("callbacks", []))
         template = jax.eval_shape(
             lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)
         )
         self.state = checkpoint.restore(template, arrays)
-        self.replay = self._new_replay()
-        if self.replay is not None and "replay" in header:
-            self.replay.from_arrays(arrays, header["replay"])
+        self.position = Position.from_arrays(arrays, self.config.num_envs)
         self._walker_arrays = {k: v for k, v in arrays.items() if k.startswith(".walkers")}
         self._source = self.env_id
 
@@ -301,6 +360,15 @@ class ODRPO:
         if self._env is None and self._source is not None:
             self._set_env({})
         return self._env
+
+    def renew_env(self) -> None:
+        """Environments that have failed are made anew, and begin with new episodes."""
+        self.walkers = self.position = None
+        self.records.env_restarts += 1
+        if isinstance(self._source, str) or _is_maker(self._source):
+            with contextlib.suppress(Exception):  # it may not even be able to end
+                self._env.close()
+            self._set_env({})
 
     def check_spaces(self, env: Any) -> None:
         """Refuse an environment that this policy was not made for."""
@@ -314,7 +382,8 @@ class ODRPO:
         self.config.check_spaces(*self.sizes)
         # Whose run a folder holds: that of a model out of a file, or of one that was there before.
         self.from_file, self.folders = from_file, set[Path]()
-        self.walkers: HostWalkers | None = None
+        self.walkers = self.position = None
+        self.callbacks = []
         self.replay = None
         self._env: Any = None
         self._walker_arrays = dict[str, np.ndarray]()
@@ -339,6 +408,7 @@ class ODRPO:
             if "num_steps" not in settings and not config.complete_episodes:
                 steps = max(1, config.num_envs * steps // env.num_envs)  # the same size of batch
             self.config = dataclasses.replace(config, num_envs=env.num_envs, num_steps=steps)
+            self.position = None
             if self.replay is not None:
                 if self.replay.added:
                     raise ValueError(
@@ -346,8 +416,14 @@ class ODRPO:
                         f"{config.num_envs}; pass as many"
                     )
                 self.replay = self._new_replay()
-        elif not isinstance(env, VectorEnv) and hasattr(self, "_state"):
-            self._continue_walkers(env)
+        elif not isinstance(env, VectorEnv):
+            if settings.get("on_env_error") == "restart":
+                raise ValueError(
+                    "on_env_error: this environment runs on the device, where nothing can be made "
+                    'anew; leave it out, or use backend="host"'
+                )
+            if hasattr(self, "_state"):
+                self._continue_walkers(env)
         check_updates(self.config)
 
     def _continue_walkers(self, env: Any) -> None:
@@ -364,6 +440,10 @@ class ODRPO:
 compiled_init = jax.jit(algorithm.init, static_argnames="sizes")
 compiled_best = jax.jit(best, static_argnames="sizes")
 compiled_probabilities = jax.jit(probabilities, static_argnames="sizes")
+
+
+def _is_maker(env: Any) -> bool:
+    return callable(env) and (isinstance(env, type) or not hasattr(env, "step"))
 
 
 def _check_order(env: Any) -> None:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from odrpo.acceptance import accept
 from odrpo.config import Config
 from odrpo.critics import Transitions
 from odrpo.embedding import Embedding
@@ -46,7 +47,7 @@ def improve_from_replay(
     Critic and policy learn at the same time, each in a thread: on a CPU, XLA makes little use of a
     second core within one program. `reward_square` is the mean square of all rewards seen.
     """
-    told, counts = [], []
+    before, told, counts = learner, [], []
     with ThreadPoolExecutor(1) as beside:
         for first, some in chunks(minibatches):
             given = (config, sizes, learner, some, reward_square, (key, first), progress)
@@ -56,7 +57,8 @@ def improve_from_replay(
             learner = learner._replace(critic=critic, embedding=embedding)
             told.append(info._replace(explained_variance=explained))
             counts.append(len(some.reward))
-    return learner, told[0] if len(told) == 1 else summary(told, counts)
+    info = told[0] if len(told) == 1 else summary(told, counts)
+    return compiled_accept(config, before, learner, info)
 
 
 def chunks(minibatches: Transitions) -> Iterator[tuple[int, Transitions]]:
@@ -275,3 +277,4 @@ compiled_improve_critic = jax.jit(
 compiled_improve_policy = jax.jit(
     improve_policy, static_argnames="sizes", compiler_options=WHOLE_KERNELS
 )
+compiled_accept = jax.jit(accept)

@@ -57,6 +57,12 @@ class Records:
     """Of the certificates of all updates, relative to 1 + the gain."""
     largest_use: float = 0.0
     """Of the radius by the exact steps of all updates: distance / radius."""
+    refused: int = 0
+    """Updates that were not taken."""
+    refused_in_a_row: int = 0
+    """Of the last ones."""
+    env_restarts: int = 0
+    """How often environments that had failed were made anew."""
 
     @property
     def episode_count(self) -> int:
@@ -86,6 +92,7 @@ class Records:
             "return": float(np.mean([e.episode_return for e in recent])) if recent else np.nan,
             "length": float(np.mean([e.length for e in recent])) if recent else np.nan,
             **{name: float(value) for name, value in info._asdict().items()},
+            "env_restarts": self.env_restarts,
             "seconds": seconds,
         }
         # All at once: who interrupts finds an update taken in, or not.
@@ -93,9 +100,12 @@ class Records:
         self.updates.append(row)
         self.timesteps, self.seconds = int(reached[-1]), seconds
         self.update_count += 1
-        self.largest_gap = max(self.largest_gap, abs(row["gap"]) / (1 + abs(row["gain"])))
-        if row["radius"] > 0:
-            self.largest_use = max(self.largest_use, row["distance"] / row["radius"])
+        self.refused += row["refused"] > 0
+        self.refused_in_a_row = self.refused_in_a_row + 1 if row["refused"] else 0
+        if not row["refused"]:
+            self.largest_gap = max(self.largest_gap, abs(row["gap"]) / (1 + abs(row["gain"])))
+            if row["radius"] > 0:
+                self.largest_use = max(self.largest_use, row["distance"] / row["radius"])
         if len(self.updates) >= 2 * MOST_UPDATES:
             del self.updates[:-MOST_UPDATES]
         if len(self.episodes) >= 2 * MOST_EPISODES:
@@ -125,6 +135,9 @@ class Records:
             "recent_episodes": self.recent,
             "largest_gap": self.largest_gap,
             "largest_use": self.largest_use,
+            "refused": self.refused,
+            "refused_in_a_row": self.refused_in_a_row,
+            "env_restarts": self.env_restarts,
         }
 
     @classmethod
@@ -139,4 +152,7 @@ class Records:
             seconds=finite("seconds", values["seconds"]),
             largest_gap=finite("largest_gap", values["largest_gap"]),
             largest_use=finite("largest_use", values["largest_use"]),
+            refused=whole("refused", values.get("refused", 0)),
+            refused_in_a_row=whole("refused_in_a_row", values.get("refused_in_a_row", 0)),
+            env_restarts=whole("env_restarts", values.get("env_restarts", 0)),
         )

@@ -1,9 +1,10 @@
 """What was lived through, to learn from again: a ring of the last transitions, on the host."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from odrpo.arguments import finite, whole
 from odrpo.critics import Transitions
 from odrpo.rollout import Batch
 
@@ -16,6 +17,17 @@ FIELDS = (
     "truncated",
     "valid",
 )
+
+
+class Mark(NamedTuple):
+    """A moment to which a replay can go back."""
+
+    added: int
+    reward_square: np.float32
+    rng: Any
+    first: int
+    lost: dict[str, np.ndarray]
+    """Rows from `first` on that will be overwritten."""
 
 
 class Replay:
@@ -47,25 +59,51 @@ class Replay:
                 'env: it gives info["action_mask"], which critic="replay" does not know of; use '
                 'critic="network"'
             )
-        for name in FIELDS:
-            rows = np.asarray(getattr(batch, name))
-            if name not in self.arrays:
-                self.arrays[name] = np.zeros((self.capacity, *rows.shape[1:]), rows.dtype)
-            places = (self.added + np.arange(len(rows))) % self.capacity
-            self.arrays[name][places[-self.capacity :]] = rows[-self.capacity :]
+        self.put({name: np.asarray(getattr(batch, name)) for name in FIELDS}, self.added)
         valid = np.asarray(batch.valid)
         square = np.mean(np.asarray(batch.reward)[valid] ** 2) if valid.any() else 0
         self.added += len(valid)
         share = len(valid) / self.added
         self.reward_square = np.float32(self.reward_square + share * (square - self.reward_square))
 
-    def forget(self, before: tuple[int, np.float32]) -> None:
-        """Go back to the rows and the mean square there were before.
+    def put(self, rows: dict[str, np.ndarray], first: int) -> None:
+        """Rows in their places, counted from the beginning; memory is taken as it is needed."""
+        count = len(rows["valid"])
+        places = (first + np.arange(count)) % self.capacity
+        for name, new in rows.items():
+            old = self.arrays.get(name)
+            room = min(self.capacity, first + count)
+            if old is None or len(old) < room:
+                room = min(self.capacity, max(room, 2 * (0 if old is None else len(old))))
+                larger = np.zeros((room, *new.shape[1:]), new.dtype)
+                if old is not None:
+                    larger[: len(old)] = old
+                self.arrays[name] = larger
+            self.arrays[name][places[-self.capacity :]] = new[-self.capacity :]
 
-        What the ring has overwritten since can't be had back: then all is kept.
+    def rows(self, first: int, end: int) -> dict[str, np.ndarray]:
+        """Those from `first` to before `end`, counted from the beginning."""
+        places = np.arange(first, end) % self.capacity
+        return {name: array[places] for name, array in self.arrays.items()}
+
+    def mark(self, steps: int) -> Mark:
+        """What is needed to undo the next so many rows, and all draws from here on."""
+        lost = self.rows(self.oldest, max(self.oldest, self.added + steps - self.capacity))
+        rng = self.rng.bit_generator.state
+        return Mark(self.added, self.reward_square, rng, self.oldest, lost)
+
+    def forget(self, mark: Mark) -> None:
+        """Go back to there.
+
+        After more steps than were said, what the ring has overwritten can't be had back: all of it
+        is kept.
         """
-        if self.added <= self.capacity:
-            self.added, self.reward_square = before
+        if self.oldest > mark.first + len(mark.lost.get("valid", ())):
+            return
+        self.added, self.reward_square = mark.added, mark.reward_square
+        self.rng.bit_generator.state = mark.rng
+        if mark.lost:
+            self.put(mark.lost, mark.first)
 
     def break_off(self) -> None:
         """What comes next does not follow from the last row: the environments begin anew."""
@@ -73,30 +111,36 @@ class Replay:
             last = (self.added - 1) % self.capacity
             self.arrays["truncated"][last] |= ~self.arrays["terminated"][last]
 
-    def to_arrays(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """What was filled, by names of files, and what else is to be remembered, as JSON."""
-        filled = min(self.added, self.capacity)
-        arrays = {f"replay.{name}": array[:filled] for name, array in self.arrays.items()}
-        described = {"added": self.added, "reward_square": float(self.reward_square)}
-        return arrays, described | {"rng": self.rng.bit_generator.state}
+    @property
+    def oldest(self) -> int:
+        """The first row that is still there, counted from the beginning."""
+        return max(0, self.added - self.capacity)
 
-    def from_arrays(self, arrays: dict[str, np.ndarray], described: dict[str, Any]) -> None:
-        """Go on from what `to_arrays` gave."""
-        self.added = int(described["added"])
-        self.reward_square = np.float32(described["reward_square"])
+    def described(self) -> dict[str, Any]:
+        """What is to be remembered beside the rows, as JSON."""
+        described = {"added": self.added, "reward_square": float(self.reward_square)}
+        return described | {"rng": self.rng.bit_generator.state}
+
+    def restore(self, parts: list[dict[str, np.ndarray]], described: dict[str, Any]) -> None:
+        """Go on from what was described, with the rows in parts, from the oldest to the last."""
+        self.added = whole("replay added", described["added"])
+        self.reward_square = np.float32(finite("reward_square", described["reward_square"]))
         self.rng.bit_generator.state = described["rng"]
-        filled = min(self.added, self.capacity)
-        for name in FIELDS if filled else ():
-            rows = arrays[f"replay.{name}"]
-            if rows.shape[:2] != (filled, self.num_envs):
-                raise ValueError(f"replay.{name} has shape {rows.shape}, not {filled} rows")
-            self.arrays[name] = np.zeros((self.capacity, *rows.shape[1:]), rows.dtype)
-            self.arrays[name][:filled] = rows
+        at = self.added - sum(len(part["valid"]) for part in parts)
+        if at > self.oldest:
+            raise ValueError(f"the replay has no rows {self.oldest} to {at}")
+        for part in parts:
+            count = len(part["valid"])
+            if set(part) != set(FIELDS) or any(
+                x.shape[:2] != (count, self.num_envs) for x in part.values()
+            ):
+                raise ValueError(f"rows of the replay are not {count} of {self.num_envs} each")
+            self.put(part, at)
+            at += count
 
     def draw(self, shape: tuple[int, ...], steps: int, discount: float) -> Transitions:
         """Transitions at random, (*shape, ...), each of up to so many steps."""
-        filled = min(self.added, self.capacity)
-        oldest = self.added - filled
+        filled, oldest = self.added - self.oldest, self.oldest
         row = self.rng.integers(0, filled, shape) + oldest
         env = self.rng.integers(0, self.num_envs, shape)
         # Where an environment only began anew, nothing was done.
@@ -111,7 +155,7 @@ class Replay:
         last = row
         for step in range(steps):
             going_on = going_on & (row + step < self.added)
-            place = ((row + step) % self.capacity, env)
+            place = (np.minimum(row + step, self.added - 1) % self.capacity, env)
             reward += np.where(going_on, factor * self.arrays["reward"][place], 0)
             factor = np.where(going_on, factor * np.float32(discount), factor)
             last = np.where(going_on, row + step, last)

@@ -15,10 +15,12 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from odrpo import algorithm
-from odrpo.arguments import whole
+from odrpo.acceptance import CAUSES, REMEDY, UNSOUND
+from odrpo.arguments import finite, whole
 from odrpo.callbacks import Callback, Callbacks, as_list
 from odrpo.config import Config
 from odrpo.envs.env import Array, Env
+from odrpo.envs.replayable import EnvError, name_of
 from odrpo.exact_step import Info
 from odrpo.learner import Learner, Sizes
 from odrpo.off_policy import improve_from_replay
@@ -29,6 +31,11 @@ from odrpo.rollout.host import HostWalkers
 
 if TYPE_CHECKING:
     from odrpo.model import ODRPO
+
+MOST_RESTARTS = 10
+"""Of environments, for one update."""
+MOST_REFUSED = 10
+"""Updates in a row; then training ends."""
 
 Result = tuple[Any, Played, Info]
 """The state after an update, or a function that gives it; what was played; what it reports."""
@@ -42,6 +49,8 @@ def train(
     run_dir: str | Path | None = None,
     unfinished: bool = False,
     stop: Callable[[], bool] | None = None,
+    checkpoint_seconds: float = 30.0,
+    checkpoint_timesteps: int | None = None,
 ) -> None:
     """Train each model for so many more timesteps; see `ODRPO.learn`.
 
@@ -61,15 +70,21 @@ def train(
         ended = 0 <= beyond < model.config.num_envs * model.config.num_steps
         begun = model.target if unfinished or ended else model.num_timesteps
         model.target = begun + total_timesteps
-    hooks = [_hooks(model, callback, run_dir, len(models)) for model in models]
-    for own in hooks:
-        for hook in own:
-            hook.before_training()
-    if isinstance(models[0].env, VectorEnv) or models[0].config.critic == "replay":
+    hooks = [_own_hooks(model, callback, len(models)) for model in models]
+    if run_dir is not None:
+        often = finite("checkpoint_seconds", checkpoint_seconds), checkpoint_timesteps
         for model, own in zip(models, hooks, strict=True):
-            _run(_Alone(model), [model], [own], progress_bar, stop)
-    else:
-        _run(_OnDevice(models), models, hooks, progress_bar, stop)
+            place = Path(run_dir) if len(models) == 1 else Path(run_dir) / f"seed_{model.seed}"
+            own.insert(0, _run_folder(model, place, own, often))
+    with contextlib.ExitStack() as ending:
+        for hook in [hook for own in hooks for hook in own]:
+            hook.before_training()
+            ending.callback(hook.after_training)
+        if isinstance(models[0].env, VectorEnv) or models[0].config.critic == "replay":
+            for model, own in zip(models, hooks, strict=True):
+                _run(_Alone(model), [model], [own], progress_bar, stop)
+        else:
+            _run(_OnDevice(models), models, hooks, progress_bar, stop)
 
 
 def _warn_of_warm_up(model: "ODRPO", total_timesteps: int) -> None:
@@ -110,13 +125,13 @@ class _Alone:
         self.begun = -1
         """The timestep at which the last update began."""
         self.before: Any = None
-        """What was in the replay then."""
+        """The replay as it was then."""
 
     def update(self) -> list[Result]:
         model, config = self.model, self.model.config
         if model.replay is not None:
             self.begun = model.num_timesteps
-            self.before = model.replay.added, model.replay.reward_square
+            self.before = model.replay.mark(config.num_steps)
         key, collect_key, improve_key = jax.random.split(model.state.key, 3)
         progress = np.float32(model.num_timesteps / config.horizon)
         state, batch = self._collect(model.state, collect_key, progress)
@@ -137,17 +152,36 @@ class _Alone:
         return [(state, *jax.tree.map(np.asarray, (played, info)))]
 
     def broken_off(self, error: type[BaseException] | None, *_: object) -> None:
-        """After an error nobody knows where the environments stand: they begin anew.
+        """After an error environments stand where no update was taken: they are brought back.
 
-        What an update that was not taken had put into the replay, the next one puts there again.
+        What that update had put into the replay, the next one puts there again.
         """
-        if error is not None and self.model.replay is not None:
-            self.model.walkers = None
-            if self.begun == self.model.num_timesteps:
-                self.model.replay.forget(self.before)
-            self.model.replay.break_off()
+        if error is None:
+            return
+        self.model.walkers = None
+        if self.model.replay is not None and self.begun == self.model.num_timesteps:
+            self.model.replay.forget(self.before)
 
     def _collect(
+        self, state: algorithm.State, key: jax.Array, progress: np.float32
+    ) -> tuple[algorithm.State, Batch]:
+        """What happens next; where an environment fails, what happens in a new one, if asked."""
+        model = self.model
+        for attempt in range(MOST_RESTARTS + 1):
+            try:
+                own_key = jax.random.fold_in(key, attempt) if attempt else key
+                return self._collected(state, own_key, progress)
+            except EnvError as error:
+                told = f"{error}; this was after {model.num_timesteps} timesteps"
+                if model.config.on_env_error == "stop":
+                    raise EnvError(told) from error
+                if attempt == MOST_RESTARTS:
+                    raise EnvError(f"{told}, and {attempt} times in a row") from error
+                warnings.warn(f"{told}; the environments are made anew", stacklevel=2)
+                model.renew_env()
+        raise AssertionError
+
+    def _collected(
         self, state: algorithm.State, key: jax.Array, progress: np.float32
     ) -> tuple[algorithm.State, Batch]:
         model, config = self.model, self.model.config
@@ -158,15 +192,32 @@ class _Alone:
             walkers, batch = algorithm.compiled_collect(
                 config, model.sizes, model.env, state, key, progress, held
             )
+            if not algorithm.is_sound(batch):
+                raise EnvError(_unsound(model))
             return state._replace(walkers=walkers), batch
-        if model.walkers is None:
-            model.walkers = HostWalkers(model.env, model.seed + model.num_timesteps)
-            if model.replay is not None:
-                model.replay.break_off()
+        model.walkers = model.walkers or self._walkers()
+        walkers = model.walkers
         batch = algorithm.collect_on_host(
-            config, model.sizes, model.walkers, state.learner, key, progress, held
+            config, model.sizes, walkers, state.learner, key, progress, held
         )
         return state, batch
+
+    def _walkers(self) -> HostWalkers:
+        """Environments where the last update left them; where that can't be, at a beginning."""
+        model = self.model
+        if model.position is not None:
+            walkers = HostWalkers.at(model.env, model.position)
+            if walkers is not None:
+                return walkers
+            warnings.warn(
+                f"env: {name_of(model.env)} does not do the same twice from the same seed and "
+                "actions, so that training goes on with new episodes",
+                stacklevel=2,
+            )
+        if model.replay is not None:
+            model.replay.break_off()
+        begun = model.num_timesteps + model.records.env_restarts
+        return HostWalkers(model.env, model.seed + begun)
 
     def _improve(
         self, learner: Learner, replay: Replay, key: jax.Array, progress: np.float32
@@ -276,27 +327,59 @@ def _settle(models: Sequence["ODRPO"]) -> None:
 def _take(
     model: "ODRPO", state: Any, played: Played, info: Info, seconds: float
 ) -> dict[str, float]:
-    """The model after an update that went well; one that did not is refused, nothing is lost."""
-    if not np.isfinite(list(info)).all():
-        raise FloatingPointError(
-            f"seed {model.seed}: the update after {model.num_timesteps} timesteps came out as NaN "
-            "and was not taken; lower policy_rate and critic_rate, or scale the rewards"
-        )
+    """The model after an update; of one that was refused the policy is the old one."""
+    if info.refused == UNSOUND:
+        raise EnvError(_unsound(model))
     model.state = state
-    return model.records.add(played, info, seconds)
+    if model.walkers is not None:
+        model.position = model.walkers.position()
+    at = model.num_timesteps
+    row = model.records.add(played, info, seconds)
+    if row["refused"]:
+        _tell_refusal(model, at, CAUSES[row["refused"]])
+    return row
 
 
-def _hooks(
-    model: "ODRPO", callback: Callbacks, run_dir: str | Path | None, count: int
-) -> list[Callback]:
-    # Hooks remember things: each model has its own.
+def _tell_refusal(model: "ODRPO", timesteps: int, cause: str) -> None:
+    told = f"seed {model.seed}: the update after {timesteps} timesteps was refused ({cause})"
+    many = model.records.refused_in_a_row
+    if many >= MOST_REFUSED:
+        raise FloatingPointError(
+            f"{told}, as were the {many - 1} before it; the policy is that of before; {REMEDY}"
+        )
+    warnings.warn(f"{told}; the policy stays as it was", RuntimeWarning, stacklevel=2)
+
+
+def _unsound(model: "ODRPO") -> str:
+    """What to say of an environment on the device, where steps are not looked at one by one."""
+    return (
+        f"env: {model.env_id or type(model.env).__name__} gave a reward or an observation that is "
+        f"not finite, in the update after {model.num_timesteps} timesteps; mend it, or end the "
+        "episode before"
+    )
+
+
+def _own_hooks(model: "ODRPO", callback: Callbacks, count: int) -> list[Callback]:
+    """Hooks remember things: each model has its own."""
     hooks = [copy.deepcopy(hook) if count > 1 else hook for hook in as_list(callback)]
-    if run_dir is not None:
-        from odrpo.run_folder import RunFolder
-
-        folder = Path(run_dir)
-        # First, so that nothing is lost where another hook fails.
-        hooks = [RunFolder(folder if count == 1 else folder / f"seed_{model.seed}"), *hooks]
+    for hook, values in zip(hooks, model.callbacks, strict=False):
+        if values is not None:
+            hook.from_json(values)
+    model.callbacks = []
     for hook in hooks:
         hook.model = model
     return hooks
+
+
+def _run_folder(
+    model: "ODRPO", folder: Path, others: Sequence[Callback], often: tuple[float, int | None]
+) -> Callback:
+    """It comes first, so that nothing is lost where another hook fails."""
+    from odrpo.run_folder import RunFolder
+
+    seconds, timesteps = often
+    if timesteps is not None:
+        timesteps = whole("checkpoint_timesteps", timesteps, 1)
+    hook = RunFolder(folder, seconds, timesteps)
+    hook.model, hook.others = model, tuple(others)
+    return hook

@@ -67,7 +67,7 @@ def test_a_single_environment_stays_one() -> None:
     found = make(env, 5)
     assert isinstance(found, SyncVectorEnv)
     assert len(found.envs) == 1
-    assert found.envs[0] is env
+    assert found.envs[0].env is env
 
 
 def test_a_vector_environment_and_tables_are_taken_as_they_are() -> None:
@@ -90,7 +90,7 @@ def test_a_function_is_called_once_for_each() -> None:
     found = make(maker, 4)
     assert isinstance(found, SyncVectorEnv)
     assert len(made) == 4
-    assert all(env is expected for env, expected in zip(found.envs, made, strict=True))
+    assert all(env.env is expected for env, expected in zip(found.envs, made, strict=True))
 
 
 def test_a_step_limit_on_the_device() -> None:

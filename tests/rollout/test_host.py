@@ -357,7 +357,9 @@ def test_a_reward_that_is_not_finite_is_refused(
         lambda: Broken("reward", moment, value),
     ]
     walkers = walkers_on(makers, mode)
-    with pytest.raises(ValueError, match=f"env: it paid a reward of {value} .* of environment 1"):
+    with pytest.raises(
+        ValueError, match=f"env: Broken paid a reward of {value} .* of environment 1"
+    ):
         walkers.collect(lambda number, observation, mask: np.zeros(2, int), 20)
 
 
@@ -368,7 +370,7 @@ def test_an_observation_that_is_not_finite_is_refused(moment: str, mode: Autores
         lambda: Ring(1, OBSERVATIONS["vector"]),
         lambda: Broken("observation", moment, np.nan),
     ]
-    message = "env: it gave an observation that is not finite .* of environment 1"
+    message = "env: Broken gave an observation of .*nan(.|\n)* of environment 1"
     with pytest.raises(ValueError, match=message):
         walkers_on(makers, mode).collect(lambda number, observation, mask: np.zeros(2, int), 20)
 

@@ -11,12 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from odrpo.arguments import whole
+from odrpo.checkpoints import MODEL, checkpoints_in
 from odrpo.cli.options import MetricName, optional
 from odrpo.config import HINTS, Config
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, PresetName
-from odrpo.run_folder import draw_runs, holds_run, last_tenth
+from odrpo.run_folder import draw_runs, holds_run
+from odrpo.run_logs import last_tenth
 from odrpo.signals import StopRequest
 from odrpo.training import train
 
@@ -113,10 +115,11 @@ def resume_run(
         whole("timesteps", timesteps)
     if not folder.is_dir():
         raise ValueError(f"{folder}: there is no such folder")
-    files = sorted(folder.glob("seed_*/model.odrpo"), key=_seed_of) or [folder / "model.odrpo"]
-    if not files[0].exists():
-        raise ValueError(f"{folder}: no model.odrpo in it; nothing was saved yet")
-    models = [ODRPO.load(file) for file in files]
+    seeds = [place for place in folder.glob("seed_*") if place.name[5:].isdecimal()]
+    places = sorted(seeds, key=lambda place: int(place.name[5:])) or [folder]
+    if not (checkpoints_in(places[0]) or (places[0] / MODEL).exists()):
+        raise ValueError(f"{folder}: no checkpoint in it; nothing was saved yet")
+    models = [ODRPO.load(place) for place in places]
     if timesteps is None and all(model.num_timesteps >= model.target for model in models):
         raise ValueError(
             f"{folder}: the run is finished at {models[0].num_timesteps} timesteps; "
@@ -187,7 +190,3 @@ def _steps(models: list[ODRPO]) -> str:
 def _new_folder(env: str, metric: str) -> Path:
     name = f"{env.replace('/', '-')}-{metric}-{time.strftime('%Y%m%d-%H%M%S')}"
     return Path("runs") / name
-
-
-def _seed_of(file: Path) -> int:
-    return int(file.parent.name.removeprefix("seed_"))

@@ -10,6 +10,7 @@ from odrpo.arguments import whole
 from odrpo.envs.classic import Acrobot, CartPole
 from odrpo.envs.env import Env
 from odrpo.envs.finite import FiniteMDP
+from odrpo.envs.replayable import Replayable
 from odrpo.envs.spaces import check_actions, feature_count
 
 Backend = Literal["auto", "device", "host"]
@@ -120,5 +121,10 @@ def _limited(
 
 
 def _side_by_side(makers: list[Callable[[], gymnasium.Env]]) -> SyncVectorEnv:
+    numbered = [_replayable(maker, place) for place, maker in enumerate(makers)]
     # The last observation of an episode comes with the step that ends it: no step is lost.
-    return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    return SyncVectorEnv(numbered, autoreset_mode=AutoresetMode.SAME_STEP)
+
+
+def _replayable(maker: Callable[[], gymnasium.Env], place: int) -> Callable[[], gymnasium.Env]:
+    return lambda: Replayable(maker(), place)

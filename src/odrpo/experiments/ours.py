@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from odrpo.callbacks import Callback, Row
+from odrpo.checkpoints import checkpoints_in
 from odrpo.experiments.evaluation import play
 from odrpo.experiments.record import Record, columns, surroundings, thinned
 from odrpo.experiments.runs import OURS, Run
 from odrpo.experiments.status import Status
 from odrpo.experiments.variants import VARIANTS, Variant
 from odrpo.model import ODRPO
-from odrpo.run_folder import read_records_of
+from odrpo.run_logs import read_records_of
 from odrpo.training import train
 
 
@@ -68,9 +69,9 @@ def model_of(run: Run) -> ODRPO:
 def _begun(run: Run, folder: Path) -> ODRPO:
     """The model of the run, new or as far as it got."""
     file, model = folder / "model.odrpo", model_of(run)
-    if not file.exists():
+    if not (file.exists() or checkpoints_in(folder)):
         return model
-    begun = ODRPO.load(file)
+    begun = ODRPO.load(folder)
     if begun.num_timesteps >= run.timesteps and not (folder / "progress.csv").exists():
         file.unlink()  # its record was written, and is gone
         return model

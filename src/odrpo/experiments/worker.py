@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -40,9 +41,11 @@ def main(run: Run, out: Path) -> int:
         if record is None:
             return request.exit_code or 1
         write(record, run.record_file(out))
-        for file in folder.iterdir():
-            if file.name not in KEPT:
-                file.unlink()
+        for path in folder.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in KEPT:
+                path.unlink()
     return 0
 
 

@@ -1,17 +1,22 @@
 """Rollouts of Gymnasium's vector environments: stepped one by one on the host."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from odrpo.envs.spaces import action_count, action_decoder, encode
+from odrpo.envs.replayable import EnvError, is_replayable, name_of
+from odrpo.envs.spaces import action_count, action_decoder, encode, state_count
 from odrpo.rollout.batch import Batch
+from odrpo.rollout.position import Moves, Position, bring_back
 
 Act = Callable[[int, np.ndarray, np.ndarray | None], np.ndarray]
 """Actions, (B,) counted from 0, or (B, D) in [-1, 1]: from the number of the step, observations and
 a mask or None."""
+ENDLESS = 100_000
+"""Steps of an episode after which its environment is asked about."""
 
 
 class HostWalkers:
@@ -23,13 +28,41 @@ class HostWalkers:
         self.decode = np.asarray if as_given else action_decoder(env.single_action_space)
         self.mode = AutoresetMode(env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))
         self.actions = action_count(env.single_action_space)
+        self.states = state_count(env.single_observation_space)
+        self.time = np.zeros(env.num_envs, np.int32)
         self.reset(seed)
+
+    @classmethod
+    def at(cls, env: VectorEnv, position: Position) -> "HostWalkers | None":
+        """Where others were in such environments; None: they can't be brought there."""
+        walkers = cls(env)
+        raw = bring_back(env, position)
+        if raw is None or not np.array_equal(walkers._encode(raw), position.observation):
+            return None
+        walkers.raw, walkers.observation, walkers.mask = raw, position.observation, position.mask
+        walkers.time, walkers.episode_return = position.time, position.episode_return
+        walkers.moves = Moves.of(position)
+        return walkers
+
+    def position(self) -> Position | None:
+        """Where they are; None where nobody could bring them back there."""
+        return self.moves.position(
+            self.env, self.observation, self.mask, self.time, self.episode_return
+        )
 
     def reset(self, seed: int | None = None) -> None:
         """Begin anew everywhere."""
-        self.raw, infos = self.env.reset(seed=seed)
         count = self.env.num_envs
         self.time = np.zeros(count, np.int32)
+        given: Any = seed
+        if seed is not None and is_replayable(self.env):
+            # Gymnasium would make seed, seed + 1, ... of it: the same as of the seed next to it.
+            given = np.random.SeedSequence(seed).generate_state(count).tolist()
+        try:
+            self.raw, infos = self.env.reset(seed=given)
+        except Exception as error:
+            raise EnvError(self._failed("reset", error)) from error
+        self.moves = Moves(count)
         self.observation = self._encode(self.raw)
         self.mask = self._mask(infos, np.zeros(count, bool))
         self.episode_return = np.zeros(count, np.float32)
@@ -65,17 +98,21 @@ class HostWalkers:
     def step(self, act: Act, number: int) -> dict[str, Any]:
         """One step in each environment: a row of a batch."""
         action = np.asarray(act(number, self.observation, self.mask))
-        raw, reward, terminated, truncated, infos = self.env.step(self.decode(action))
-        reward = np.asarray(reward, np.float32)
+        decoded = self.decode(action)
+        try:
+            raw, reward, terminated, truncated, infos = self.env.step(decoded)
+            reward = np.asarray(reward, np.float32).reshape(self.time.shape)
+        except Exception as error:
+            raise EnvError(self._failed("step", error)) from error
         valid = ~self.idle
         terminated = np.asarray(terminated, bool) & valid
         truncated = np.asarray(truncated, bool) & ~terminated & valid
         done = terminated | truncated
         if not np.isfinite(reward[valid]).all():
             which = np.flatnonzero(valid & ~np.isfinite(reward))[0]
-            raise ValueError(
-                f"env: it paid a reward of {reward[which]} {self._where(which)}; mend it, or take "
-                "such steps out with a wrapper"
+            raise EnvError(
+                f"env: {name_of(self.env, which)} paid a reward of {reward[which]} "
+                f"{self._where(which)}; mend it, or take such steps out with a wrapper"
             )
         # With same-step autoreset the mask is that of the next episode already.
         over = done & (self.mode != AutoresetMode.SAME_STEP)
@@ -100,22 +137,50 @@ class HostWalkers:
             following, mask = self._encode(raw), self._mask(infos, nowhere, mask, done)
         self.raw, self.observation, self.mask = raw, following, mask
         begins = done | self.idle
+        self.moves.add(decoded, begins)
         self.time = np.where(begins, 0, self.time + 1).astype(np.int32)
+        if (self.time == ENDLESS).any():
+            which = int(np.argmax(self.time))
+            warnings.warn(
+                f"env: {name_of(self.env, which)} is {self._where(which)}, which may never end; if "
+                "it is not meant to go on forever, max_steps sets a limit",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         self.episode_return = np.where(begins, 0, episode_return).astype(np.float32)
         self.idle = done if self.mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         return row
 
     def _encode(self, observation: Any, only: int | None = None) -> np.ndarray:
         """Of all environments, or of `only` one."""
-        seen = np.array(encode(self.env.single_observation_space, observation))
-        if not np.isfinite(seen).all():
-            bad = np.flatnonzero(~np.isfinite(seen.reshape(len(seen), -1)).all(axis=1))
+        try:
+            seen = np.array(encode(self.env.single_observation_space, observation))
+        except Exception as error:  # it has another shape, or is no number
+            raise EnvError(self._failed("observation", error)) from error
+        if len(seen) != (self.env.num_envs if only is None else 1):
+            raise EnvError(
+                f"env: {name_of(self.env)} gave {len(seen)} observations; expected one of each of "
+                f"{self.env.num_envs} environments"
+            )
+        sound = np.isfinite(seen)
+        if self.states is not None:
+            sound = (seen >= 0) & (seen < self.states)
+        if not sound.all():
+            bad = np.flatnonzero(~sound.reshape(len(seen), -1).all(axis=1))
             which = bad[0] if only is None else only
-            raise ValueError(
-                f"env: it gave an observation that is not finite {self._where(which)}; mend it, or "
-                "end the episode before"
+            value = np.array2string(seen[bad[0]], threshold=20)
+            raise EnvError(
+                f"env: {name_of(self.env, which)} gave an observation of {value} "
+                f"{self._where(which)}; it must be finite and in its space: mend it, or end the "
+                "episode before"
             )
         return seen
+
+    def _failed(self, what: str, error: Exception) -> str:
+        """What to say of an exception in an environment."""
+        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        latest = int(np.argmax(self.time))
+        return f"env: the {what} of {name_of(self.env)} failed {self._where(latest)} ({reason})"
 
     def _where(self, which: int) -> str:
         """In which of them and when, for errors."""

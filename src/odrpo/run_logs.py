@@ -1,0 +1,117 @@
+"""The logs of a run: .csv files that grow row by row, and are whole whatever happens."""
+
+import csv
+import io
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+from odrpo.records import Episode, Records
+
+DENSE_UPDATES, DENSE_EPISODES = 10_000, 100_000
+"""So many are logged one by one; of more, fewer and fewer, so that files stay small."""
+
+
+class Log:
+    """A .csv file; rows wait in memory until they are written, in one go."""
+
+    def __init__(self, path: Path, timesteps: int) -> None:
+        """Keep the rows up to `timesteps`, which the model knows of."""
+        self.path, self.size = path, 0
+        self.waiting: list[dict[str, Any]] = []
+        self.names: list[str] = []
+        kept = [row for row in _rows(path) if _is_known(row, timesteps)]
+        # Never a moment without what is known: a new file takes the place of the old one.
+        partial = path.with_suffix(".partial")
+        with partial.open("wb") as file:
+            file.write(self._text(kept))
+            file.flush()
+            os.fsync(file.fileno())
+            self.size = file.tell()
+        partial.replace(path)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Another row, for the next time that is written."""
+        self.waiting.append(row)
+
+    def write(self, sync: bool) -> None:
+        """Put what waits into the file; with `sync` be sure that it is on the disk.
+
+        Where that fails, all of it still waits, and the next time takes the place of this one.
+        """
+        with self.path.open("r+b") as file:
+            file.truncate(self.size)
+            file.seek(self.size)
+            file.write(self._text(self.waiting))
+            file.flush()
+            if sync:
+                os.fsync(file.fileno())
+            self.size = file.tell()
+        self.waiting.clear()
+
+    def _text(self, rows: list[dict[str, Any]]) -> bytes:
+        text = io.StringIO(newline="")
+        if rows:
+            self.names = self.names or list(rows[0])
+            writer = csv.DictWriter(text, self.names)
+            if not self.size:
+                writer.writeheader()
+            writer.writerows(rows)
+        return text.getvalue().encode()
+
+
+def last_tenth(folder: Path, count: int) -> float:
+    """The mean return of the last tenth of all `count` episodes of a run, from its folder."""
+    episodes = read_episodes(folder / "episodes.csv")
+    first = count - max(1, count // 10) + 1
+    number, kept = 0, []
+    for episode in episodes:
+        number += _stride(number + 1, DENSE_EPISODES)
+        if number >= first:
+            kept.append(episode.episode_return)
+    return sum(kept) / len(kept) if kept else math.nan
+
+
+def read_records_of(folder: Path) -> Records:
+    """What a run has recorded, from its folder."""
+    with (folder / "progress.csv").open(newline="") as file:
+        updates = [
+            {name: float(value) for name, value in row.items()} for row in csv.DictReader(file)
+        ]
+    return Records(updates=updates, episodes=read_episodes(folder / "episodes.csv"))
+
+
+def read_episodes(path: Path) -> list[Episode]:
+    """The episodes of a run, from its folder."""
+    with path.open(newline="") as file:
+        return [
+            Episode(int(row["timesteps"]), float(row["episode_return"]), int(row["length"]))
+            for row in csv.DictReader(file)
+        ]
+
+
+def is_logged(number: int, dense: int) -> bool:
+    """Whether the update or episode of this number is."""
+    return number % _stride(number, dense) == 0
+
+
+def _stride(number: int, dense: int) -> int:
+    """1 up to `dense`, then 10, then 100 from ten times as many on, and so forth."""
+    stride = 1
+    while number > dense * stride:
+        stride *= 10
+    return stride
+
+
+def _is_known(row: dict[str, Any], timesteps: int) -> bool:
+    """Whether a row is whole, and not of a time after the model was saved."""
+    at = row.get("timesteps") or ""
+    return None not in row.values() and at.isdecimal() and 0 < int(at) <= timesteps
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    with path.open(newline="", errors="replace") as file:
+        return list(csv.DictReader(file))

@@ -12,6 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from odrpo.experiments.findings import read_findings
+from odrpo.experiments.page import results_page
+from odrpo.experiments.record import read_all
+from odrpo.experiments.tables import Results, at_a_glance
+
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -51,3 +56,12 @@ def test_the_shipped_problem_comes_from_its_script(tmp_path) -> None:
     assert written.keys() == shipped.keys()
     for name in ("advantages", "policy", "weights"):
         np.testing.assert_allclose(written[name], shipped[name], atol=2e-6)
+
+
+def test_the_results_are_those_of_the_records() -> None:
+    """`odrpo reproduce --page docs/results.md` makes the page; the README has its summary."""
+    results, page = ROOT / "results", ROOT / "docs" / "results.md"
+    records = read_all(results)
+    expected = results_page(records, read_findings(results), page, results / "figures")
+    assert page.read_text() == expected
+    assert at_a_glance(Results(records)).markdown() in (ROOT / "README.md").read_text()

@@ -11,7 +11,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from odrpo.callbacks import Callback, Row
-from odrpo.checkpoints import MODEL, Checkpoints
+from odrpo.checkpoints import MODEL, Checkpoints, checkpoints_in
 from odrpo.run_logs import DENSE_EPISODES, DENSE_UPDATES, Log, is_logged, read_episodes
 
 SHARE_OF_TIME = 0.01
@@ -171,7 +171,8 @@ class RunFolder(Callback):
 
 def holds_run(folder: Path) -> bool:
     """Whether there is something in a folder that a new run would destroy."""
-    return any((folder / name).exists() for name in (MODEL, "progress.csv", "checkpoints"))
+    files = (folder / MODEL, folder / "progress.csv")
+    return any(file.exists() for file in files) or bool(checkpoints_in(folder))
 
 
 def draw_runs(folders: Sequence[Path], path: Path, title: str) -> None:

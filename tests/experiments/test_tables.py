@@ -99,11 +99,20 @@ def test_at_a_glance_takes_the_best_baseline() -> None:
 def test_an_ablation_stands_beside_the_preset() -> None:
     records = [made_up("CartPole-v1", "odrpo-kl", seed, level=10.0 + seed) for seed in (0, 1)]
     records += [made_up("CartPole-v1", "odrpo-kl", level=5.0, variant="held-beta")]
-    (table,) = every_ablation(records, {"beta": "It shows."})
+    tables = {table.name: table for table in every_ablation(records, {"beta": "It shows."})}
+    table = tables["ablation_beta"]
     assert table.notes[0] == "It shows."
     assert table.header[2:5] == ["exact", "held-beta", "decaying-beta"]
     assert [cell.text for cell in table.rows[0][2:]] == ["10.5 (10 11)", "5 (5)", "-"]
     assert [cell.bold for cell in table.rows[0][2:]] == [True, False, False]
+
+
+def test_the_use_of_the_radius_is_a_mean_and_the_largest() -> None:
+    updates = {"distance": [0.1, 0.3], "radius": [0.1, 0.1]}
+    records = [made_up("CartPole-v1", "odrpo-kl", updates=updates, largest_use=3.0)]
+    records += [made_up("CartPole-v1", "odrpo-kl", variant="held-beta", largest_use=7.0)]
+    (table,) = (t for t in every_ablation(records, {}) if t.name == "ablation_use")
+    assert [cell.text for cell in table.rows[0][2:5]] == ["2, 3", "-", "1, 7"]
 
 
 def test_every_variant_has_a_question() -> None:

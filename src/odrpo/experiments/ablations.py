@@ -8,7 +8,7 @@ import numpy as np
 from odrpo.experiments import statistics
 from odrpo.experiments.record import Record
 from odrpo.experiments.runs import OURS
-from odrpo.experiments.table import Cell, Table
+from odrpo.experiments.table import Cell, Table, number
 from odrpo.experiments.tables import NAMES, Results, every_seed
 from odrpo.experiments.variants import VARIANTS
 
@@ -36,8 +36,50 @@ QUESTIONS: dict[str, Question] = {
 def every_ablation(records: Sequence[Record], findings: Mapping[str, str]) -> list[Table]:
     """Those that the records have something for, each with what it shows, where that is known."""
     results = Results(records)
-    tables = [_table(results, name, findings.get(name)) for name in QUESTIONS]
+    tables = [_metrics(results, findings.get("metric"))]
+    tables += [_table(results, name, findings.get(name)) for name in QUESTIONS]
+    tables.append(_use(results, findings.get("use")))
     return [table for table in tables if table.rows]
+
+
+def _metrics(results: Results, finding: str | None) -> Table:
+    """The trust regions beside each other; what is changed in the others is one of these."""
+    rows = []
+    for env in results.envs:
+        values = [results.values(env, method, statistics.last_tenth) for method in OURS]
+        if sum(len(v) > 0 for v in values) > 1:
+            best = max(v.mean() for v in values if len(v))
+            rows.append([Cell(env), *(every_seed(v, best) for v in values)])
+    header = ["task", *(NAMES[method] for method in OURS)]
+    return Table("ablation_metric", "Which trust region?", header, rows, _notes(finding))
+
+
+def _use(results: Results, finding: str | None) -> Table:
+    """How far steps went that are not exact: without beta*, or without the split of ties."""
+    questions = ("ties", "beta", "paper")
+    variants = ["", *(key for key, variant in VARIANTS.items() if variant.question in questions)]
+    rows = []
+    for env in results.envs:
+        for method in OURS:
+            labels = [f"{method}+{variant}" if variant else method for variant in variants]
+            cells = [_share(results.of(env, label)) for label in labels]
+            if any(cell.text != "-" for cell in cells[1:]):
+                rows.append([Cell(env), Cell(NAMES[method]), *cells])
+    header = ["task", "method", "preset", *variants[1:]]
+    title = "What is the radius worth where the step is not exact?"
+    note = "Distance of the steps over the radius: mean over the updates, and the largest."
+    return Table("ablation_use", title, header, rows, [*_notes(finding)[:-1], note])
+
+
+def _share(records: Sequence[Record]) -> Cell:
+    uses = [record.largest_use for record in records if record.largest_use is not None]
+    if not uses:
+        return Cell("-")
+    shares = [
+        np.mean(np.array(r.updates["distance"], float) / np.array(r.updates["radius"], float))
+        for r in records
+    ]
+    return Cell(f"{number(float(np.mean(shares)))}, {number(max(uses))}")
 
 
 def _table(results: Results, name: str, finding: str | None) -> Table:
@@ -54,6 +96,9 @@ def _table(results: Results, name: str, finding: str | None) -> Table:
             best = max(v.mean() for v in values if len(v))
             rows.append([Cell(env), Cell(NAMES[method]), *(every_seed(v, best) for v in values)])
     header = ["task", "method", question.preset, *variants]
-    notes = [finding] if finding else []
-    notes += ["Last tenth of the training episodes, mean and every seed."]
-    return Table(f"ablation_{name}", question.title, header, rows, notes)
+    return Table(f"ablation_{name}", question.title, header, rows, _notes(finding))
+
+
+def _notes(finding: str | None) -> list[str]:
+    known = [finding] if finding else []
+    return [*known, "Last tenth of the training episodes, mean and every seed."]

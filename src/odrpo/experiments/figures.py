@@ -27,7 +27,8 @@ COLOURS = dict(
         strict=True,
     )
 )
-COLUMNS = 4
+COLUMNS, ACROSS = 4, 6
+"""Panels beside each other: of curves, and of certificates."""
 CUT = 0.05
 """The share of all points of the curves that may lie below a picture."""
 
@@ -87,16 +88,20 @@ def certificates(results: Results) -> Figure:
     """beta*, the share of the radius that is used, and the gap, over the training of our runs."""
     envs = [env for env in results.envs if any(results.of(env, method) for method in OURS)]
     rows = {"beta*": _beta, "distance / radius": _use, "gap / (1 + gain)": _gap}
+    blocks, columns = -(-len(envs) // ACROSS), min(len(envs), ACROSS)
     figure, grid = plt.subplots(
-        len(rows),
-        len(envs),
-        figsize=(3.2 * len(envs), 2.6 * len(rows)),
+        len(rows) * blocks,
+        columns,
+        figsize=(3.4 * columns, 2.2 * len(rows) * blocks),
         layout="constrained",
         squeeze=False,
-        sharex="col",
     )
-    for column, env in enumerate(envs):
-        for axes, (name, values) in zip(grid[:, column], rows.items(), strict=True):
+    for axes in grid[-len(rows) :, (len(envs) - 1) % ACROSS + 1 :].flat:
+        axes.set_axis_off()
+    for number, env in enumerate(envs):
+        block, column = divmod(number, ACROSS)
+        own = grid[len(rows) * block : len(rows) * (block + 1), column]
+        for axes, (name, values) in zip(own, rows.items(), strict=True):
             for method in OURS:
                 for k, record in enumerate(results.of(env, method)):
                     at = np.array(record.updates["timesteps"], float)
@@ -104,6 +109,7 @@ def certificates(results: Results) -> Figure:
                     line = {"color": COLOURS[method], "lw": 0.8, "alpha": 0.7, "label": label}
                     axes.plot(at, values(record.updates), **line)
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+            axes.set_xlim(0, max(r.timesteps for m in OURS for r in results.of(env, m)))
             axes.spines[["top", "right"]].set_visible(False)
             if name != "distance / radius":
                 axes.set_yscale("log")
@@ -111,8 +117,8 @@ def certificates(results: Results) -> Figure:
                 axes.set_ylim(-0.05, 1.1)
             if column == 0:
                 axes.set_ylabel(name)
-        grid[0, column].set_title(env)
-        grid[-1, column].set_xlabel("timesteps")
+        own[0].set_title(env)
+        own[-1].set_xlabel("timesteps")
     _legend(figure, list(grid.flat))
     return figure
 

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import subprocess
+import zlib
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -24,6 +25,11 @@ CERTIFICATE = (
     *("timesteps", "beta", "radius", "distance", "gap", "gain"),
     *("projected_distance", "entropy", "explained_variance"),
 )
+DAMAGED = (
+    *(OSError, EOFError, zlib.error, RecursionError),
+    *(ValueError, LookupError, TypeError, AttributeError, OverflowError),
+)
+"""What reading a file that is no record may raise."""
 PACKAGES = (
     *("odrpo", "jax", "jaxlib", "numpy", "gymnasium", "optax", "mujoco", "box2d"),
     *("stable-baselines3", "sb3-contrib", "torch"),
@@ -127,7 +133,7 @@ def read(path: Path) -> Record:
         played = values.pop("played")
         table = [np.cumsum(played["steps"]), played["returns"], played["lengths"]]
         return Record(**values, played=np.array(table, float).T)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except DAMAGED as error:
         raise ValueError(f"{path}: it is no record ({error}); remove it and run again") from error
 
 

@@ -7,7 +7,7 @@ PEERS := .peers
 PEER_PIP := -m pip install -qq --disable-pip-version-check
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint reproduce report baselines bench peers setup clean help
+.PHONY: run test test-all lint reproduce report baselines bench soak peers setup clean help
 
 help:  ## Say what there is
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,6 +41,9 @@ $(VENV)/baselines: $(STAMP)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[baselines]'
 	@touch $@
+
+soak: setup  ## Kill runs, damage files, take 10^8 steps: the long form of the reliability tests (an hour)
+	PYTHONPATH=. $(BIN)/python benchmarks/soak.py
 
 bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py

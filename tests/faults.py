@@ -73,20 +73,18 @@ def run_in_process(kind: str, folder: Path, timesteps: int, killed: Killed = NEV
 
 def what_is_left(folder: Path) -> tuple[dict[str, np.ndarray], list[dict], list[dict]]:
     """All arrays of the last checkpoint and of its replay, and the logs without the clock."""
-    from odrpo import ODRPO, checkpoint
+    from odrpo import ODRPO
 
-    arrays = checkpoint.flatten(ODRPO.load(folder).state)
     model = ODRPO.load(folder)
+    arrays, _ = model.contents()
     if model.replay is not None:
         rows = model.replay.rows(model.replay.oldest, model.replay.added)
         arrays |= {f"replay.{name}": array for name, array in rows.items()}
-    if model.position is not None:
-        arrays |= model.position.to_arrays()
     logs = []
     for name in ("progress.csv", "episodes.csv"):
         with (folder / name).open(newline="") as file:
-            rows = list(csv.DictReader(file))
-        logs.append([{k: v for k, v in row.items() if k != "seconds"} for row in rows])
+            known = list(csv.DictReader(file))
+        logs.append([{k: v for k, v in row.items() if k != "seconds"} for row in known])
     return arrays, logs[0], logs[1]
 
 
@@ -175,7 +173,7 @@ def _main(spec: dict[str, Any]) -> None:
     replay_files.TRANSITIONS = 32  # so that there are many files
     folder, settings = Path(spec["folder"]), dict(KINDS[spec["kind"]])
     model = ODRPO.load(folder) if holds_run(folder) else ODRPO(settings.pop("env"), **settings)
-    begun = []
+    begun: list[int] = []
 
     def on_update(model: ODRPO, row: dict[str, float]) -> None:
         if not begun and spec["seconds"] is not None:

@@ -42,8 +42,9 @@ $(VENV)/baselines: $(STAMP)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --editable '.[baselines]'
 	@touch $@
 
-soak: setup  ## Kill runs, damage files, take 10^8 steps: the long form of the reliability tests (an hour)
+soak: setup peers  ## Kill runs, damage files, take 10^8 steps: the long form of the reliability tests (an hour)
 	PYTHONPATH=. $(BIN)/python benchmarks/soak.py
+	PYTHONPATH=. $(BIN)/python benchmarks/trust.py
 
 bench: setup peers  ## Time solvers and training beside their peers, into results/benchmarks/
 	$(BIN)/python benchmarks/solver.py

@@ -22,7 +22,7 @@ from unittest import mock
 import numpy as np
 
 ROOT = Path(__file__).parent.parent
-NETWORK = {"hidden": (8, 8), "num_envs": 2, "num_steps": 16, "preset": "default"}
+NETWORK: dict[str, Any] = {"hidden": (8, 8), "num_envs": 2, "num_steps": 16, "preset": "default"}
 KINDS: dict[str, dict[str, Any]] = {
     "tabular": {"env": "CliffWalking-v1", "num_envs": 4, "num_steps": 16},
     "device": {"env": "CartPole-v1", **NETWORK},

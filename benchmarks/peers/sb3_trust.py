@@ -20,9 +20,8 @@ UPDATES, BATCH = 5, 128
 
 def ppo() -> PPO:
     """A small one."""
-    return PPO(
-        "MlpPolicy", make_vec_env("CartPole-v1", 2, seed=0), n_steps=64, seed=0, device="cpu"
-    )
+    envs = make_vec_env("CartPole-v1", 2, seed=0)
+    return PPO("MlpPolicy", envs, n_steps=64, seed=0, device="cpu")
 
 
 def parameters(model: PPO) -> bytes:

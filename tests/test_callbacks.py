@@ -147,7 +147,7 @@ def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(
     with (left / "progress.csv").open("a") as file:
         file.write("1088,77,half a ro")
     model = odrpo.ODRPO.load(left)
-    assert model.num_timesteps == 1024
+    assert model.num_timesteps == 960  # a checkpoint comes after all that is told of an update
     assert model.target == 2048
     model.learn(model.target - model.num_timesteps, run_dir=left)
     for name in ("progress.csv", "episodes.csv"):

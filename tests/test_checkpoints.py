@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import resource
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -12,7 +13,7 @@ import pytest
 
 import odrpo
 from odrpo import checkpoint, replay_files
-from odrpo.callbacks import EvaluateEvery
+from odrpo.callbacks import CheckpointEvery, EvaluateEvery
 from odrpo.checkpoints import checkpoints_in
 from odrpo.run_folder import RunFolder
 from tests import probes
@@ -210,3 +211,90 @@ def test_config_is_there_before_the_first_step(tmp_path: Path) -> None:
     model().learn(0, run_dir=tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["env"] == "CliffWalking-v1"
     assert odrpo.ODRPO.load(tmp_path).num_timesteps == 0
+
+
+def test_a_limit_on_the_size_of_files_is_a_full_disk(tmp_path: Path) -> None:
+    """As a disk would have it: every write fails, those of TensorBoard's files too."""
+    whole, full = tmp_path / "whole", tmp_path / "full"
+    trained(whole, 640)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limit(model: odrpo.ODRPO, row: dict[str, float]) -> None:
+        allowed = 600 if 128 <= row["timesteps"] < 512 else soft
+        resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, hard))
+
+    try:
+        with pytest.warns(RuntimeWarning, match="can't be written .*training goes on"):
+            model().learn(640, callback=limit, run_dir=full, checkpoint_timesteps=64)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert_same_run(full, whole)
+
+
+def test_a_checkpoint_knows_what_callbacks_make_of_its_update(tmp_path: Path) -> None:
+    """As if killed right after it was written."""
+    cliff = odrpo.FiniteMDP.from_gymnasium("CliffWalking-v1", max_steps=200)
+    never, killed, again = (EvaluateEvery(cliff, 128, episodes=1) for _ in range(3))
+    model().learn(384, callback=never)
+    model().learn(128, callback=killed, run_dir=tmp_path, checkpoint_timesteps=1)
+    odrpo.ODRPO.load(tmp_path).learn(256, callback=again, run_dir=tmp_path)
+    assert again.results == never.results
+    assert len(killed.results) == 1
+
+
+def test_the_end_of_an_episode_that_is_told_late_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay_files, "TRANSITIONS", 32)
+    own = model(**REPLAY).learn(64, run_dir=tmp_path)
+    assert own.replay is not None
+    assert own.replay.added == 64  # a file is full
+    own.replay.break_off()
+    own.learn(32, run_dir=tmp_path)
+    loaded = odrpo.ODRPO.load(tmp_path)
+    assert loaded.replay is not None
+    np.testing.assert_array_equal(
+        loaded.replay.arrays["truncated"][:96], own.replay.arrays["truncated"][:96]
+    )
+    assert loaded.replay.arrays["truncated"][63].all()
+
+
+def test_a_model_of_another_folder_does_not_take_one_over(tmp_path: Path) -> None:
+    trained(tmp_path / "one", 64)
+    trained(tmp_path / "other", 320, seed=1)
+    for path in (tmp_path / "one", tmp_path / "one" / "model.odrpo"):
+        with pytest.raises(ValueError, match="other holds another run"):
+            odrpo.ODRPO.load(path).learn(64, run_dir=tmp_path / "other")
+    assert len(checkpoints_in(tmp_path / "other")) == 3
+
+
+def test_callbacks_are_told_apart_by_their_kind(tmp_path: Path) -> None:
+    cliff = odrpo.FiniteMDP.from_gymnasium("CliffWalking-v1", max_steps=200)
+    saved = CheckpointEvery(tmp_path / "{timesteps}.odrpo", 100)
+    model().learn(128, callback=saved, run_dir=tmp_path / "run")
+    watched = EvaluateEvery(cliff, 128, episodes=1)
+    odrpo.ODRPO.load(tmp_path / "run").learn(128, callback=watched, run_dir=tmp_path / "run")
+    again = CheckpointEvery(tmp_path / "{timesteps}.odrpo", 100)
+    odrpo.ODRPO.load(tmp_path / "run").learn(0, callback=again, run_dir=tmp_path / "run")
+    assert again.next == 200  # it was not there meanwhile, and is remembered
+
+
+def test_a_lock_is_released_whatever_goes_wrong(tmp_path: Path) -> None:
+    class Odd(CheckpointEvery):
+        def to_json(self) -> Any:
+            return np.float32(1)
+
+    with pytest.raises(TypeError) as kept:
+        model().learn(64, callback=Odd(tmp_path / "x", 10), run_dir=tmp_path / "run")
+    assert kept.value is not None  # and with it all that was going on then
+    model().learn(64, run_dir=tmp_path / "run")
+
+
+def test_a_kind_of_numbers_that_we_do_not_know_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "odd.odrpo"
+    header = {"x": {"dtype": "F8_E4M3", "shape": [1], "data_offsets": [0, 1]}}
+    header["__metadata__"] = {"odrpo": json.dumps({"format": 3}), "checksum": "0"}
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"\0")
+    with pytest.raises(ValueError, match=r"odd.odrpo: this is no odrpo model"):
+        odrpo.ODRPO.load(path)

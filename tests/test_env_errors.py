@@ -171,3 +171,42 @@ def test_a_worker_that_dies_is_told() -> None:
     assert model.num_timesteps == before
     with warnings.catch_warnings(action="ignore"):  # it may be told that a step is pending
         env.close(terminate=True)
+
+
+def test_one_that_fails_on_the_way_back_is_named_and_made_anew(tmp_path: Path) -> None:
+    settings = NETWORK | {"num_steps": 15, "on_env_error": "restart"}
+    odrpo.ODRPO(lambda: Faulty("none"), **settings).learn(60, run_dir=tmp_path)
+    Faulty.total, Faulty.ends = 100, 110
+    again = odrpo.ODRPO.load(tmp_path, env=lambda: Faulty("exception"))
+    with pytest.warns(UserWarning, match=r"return to an episode of Faulty failed.*made anew"):
+        again.learn(60, run_dir=tmp_path)
+    assert again.records.env_restarts > 0
+
+
+def test_an_evaluation_that_fails_leaves_training_as_it_was() -> None:
+    def trained(evaluates: bool) -> np.ndarray:
+        env = Faulty("exception")
+        model = odrpo.ODRPO(env, **(NETWORK | {"num_envs": 1, "num_steps": 13})).learn(26)
+        if evaluates:
+            Faulty.total, Faulty.ends = 100, 10**9
+            with pytest.raises(EnvError):
+                odrpo.evaluate(model, env, 5)
+        Faulty.ends = 0
+        return model.learn(26).probabilities(np.zeros((1, 2), np.float32))
+
+    np.testing.assert_array_equal(trained(True), trained(False))
+
+
+def test_what_an_environment_makes_of_its_action_does_not_matter(tmp_path: Path) -> None:
+    class Careless(gymnasium.ActionWrapper):
+        def action(self, action: np.ndarray) -> np.ndarray:
+            action *= 0.5
+            return action
+
+    def made() -> gymnasium.Env:
+        return Careless(gymnasium.make("Pendulum-v1"))
+
+    settings = {"hidden": (8,), "num_envs": 1, "num_steps": 16, "critic": "network"}
+    model = odrpo.ODRPO(made, **settings)
+    model.learn(48, run_dir=tmp_path)
+    odrpo.ODRPO.load(tmp_path, env=made).learn(16)  # a warning would be an error here

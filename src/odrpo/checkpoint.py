@@ -13,6 +13,11 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 FORMAT = 3
+DAMAGED = (
+    *(SafetensorError, LookupError, TypeError, ValueError),
+    *(AttributeError, RecursionError),
+)
+"""What reading a file that is none of ours may raise."""
 
 
 def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -52,7 +57,7 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
                 arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
                 if told != checksum(arrays, metadata["odrpo"]):
                     raise ValueError("its checksum is wrong")
-    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except DAMAGED as error:
         raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({error})") from error
     if header["format"] != FORMAT:
         raise ValueError(

@@ -54,6 +54,7 @@ class Checkpoints:
         checkpoint.write(path, arrays, header | extra)
         self.rows[path] = names
         _link(path, self.folder / MODEL)
+        checkpoint.sync(self.folder)
         self._remove_old()
 
     def _remove_old(self) -> None:

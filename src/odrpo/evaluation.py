@@ -51,9 +51,9 @@ def evaluate(
     if isinstance(resolved, VectorEnv):
         if ours:
             model.check_spaces(resolved)
-        returns, unfinished = _on_host(model, resolved, episodes, seed, deterministic, limit)
         if ours and _share(resolved, model.env):
-            model.walkers = None  # its environments stand elsewhere now: training begins anew
+            model.walkers = None  # its environments will stand elsewhere, and are brought back
+        returns, unfinished = _on_host(model, resolved, episodes, seed, deterministic, limit)
         if isinstance(env, str):
             resolved.close()
     else:

@@ -58,8 +58,8 @@ class ODRPO:
     """Gymnasium's environments in the midst of their episodes, once training has begun."""
     position: Position | None
     """Where Gymnasium's environments were after the last update, if they can be brought back."""
-    callbacks: list[Any]
-    """What a checkpoint remembers of the callbacks, until these are there."""
+    callbacks: list[tuple[str, Any]]
+    """What a checkpoint remembers of callbacks that are not there, by the names of their kinds."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class ODRPO:
         self.max_steps = limit if max_steps is None else whole("max_steps", max_steps, 1)
         self.config = Config.create(metric=chosen, **(preferred | settings))
         check_useful(settings, self.config)
-        self._begin(from_file=False)
+        self._begin()
         self._source: Any = env
         self._set_env(settings)
         if not spaces.is_bounded(self.action_space):
@@ -318,6 +318,7 @@ class ODRPO:
             raise ValueError(
                 f"{path}: this is no odrpo model, or it is damaged ({what})"
             ) from error
+        model.folders.add(replay_folder(path).parent.parent.resolve())
         return model
 
     def _read_replay(
@@ -342,10 +343,10 @@ class ODRPO:
         self.observation_space = spaces.from_json(header["observation_space"])
         self.action_space = spaces.from_json(header["action_space"])
         self.sizes = sizes_of(self.observation_space, self.action_space)
-        self._begin(from_file=True)
+        self._begin()
         self.records = Records.from_json(header)
         self.target = whole("target", header["target"])
-        self.callbacks = list(header.get("callbacks", []))
+        self.callbacks = [(name, values) for name, values in header.get("callbacks", [])]
         template = jax.eval_shape(
             lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)
         )
@@ -378,10 +379,10 @@ class ODRPO:
             if spaces.to_json(mine) != spaces.to_json(its):
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
-    def _begin(self, from_file: bool) -> None:
+    def _begin(self) -> None:
         self.config.check_spaces(*self.sizes)
-        # Whose run a folder holds: that of a model out of a file, or of one that was there before.
-        self.from_file, self.folders = from_file, set[Path]()
+        # A model goes on in the folder that it began, or that it was loaded from.
+        self.folders = set[Path]()
         self.walkers = self.position = None
         self.callbacks = []
         self.replay = None

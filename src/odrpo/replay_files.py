@@ -20,13 +20,12 @@ def write_rows(replay: Replay, folder: Path, before: Sequence[str]) -> list[str]
     Files that are full stay as they are; the last one, which is not, is written anew each time.
     """
     size = max(1, TRANSITIONS // replay.num_envs)
-    full = {_range(name)[0]: name for name in before if _is_full(name, size)}
+    # Of the last one the newest row may since have been called the end of an episode.
+    full = {_range(name)[0]: name for name in before[:-1] if _is_full(name, size)}
     names = []
     for first in range(replay.oldest // size * size, replay.added, size):
         begin, end = max(first, replay.oldest), min(first + size, replay.added)
-        # What was lived through last may yet be called the end of an episode.
-        known = full.get(first) if end < replay.added else None
-        names.append(known or _write(replay.rows(begin, end), begin, end, folder))
+        names.append(full.get(first) or _write(replay.rows(begin, end), begin, end, folder))
     return names
 
 

@@ -1,7 +1,6 @@
 """The folder of a run: what it was told, what it reports, its checkpoints, a picture."""
 
 import json
-import math
 import time
 import warnings
 from collections.abc import Sequence
@@ -12,7 +11,7 @@ from filelock import FileLock, Timeout
 
 from odrpo.callbacks import Callback, Row
 from odrpo.checkpoints import MODEL, Checkpoints, checkpoints_in
-from odrpo.run_logs import DENSE_EPISODES, DENSE_UPDATES, Log, is_logged, read_episodes
+from odrpo.run_logs import DENSE_EPISODES, DENSE_UPDATES, Events, Log, is_logged, read_episodes
 
 SHARE_OF_TIME = 0.01
 """Saving takes no more: the larger a model, the less often it is saved."""
@@ -44,8 +43,7 @@ class RunFolder(Callback):
     def before_training(self) -> None:
         """Write what is known before the first step, so that a run can be resumed from there."""
         model = self.model
-        is_ours = model.from_file or self.folder.resolve() in model.folders
-        if holds_run(self.folder) and not is_ours:
+        if holds_run(self.folder) and self.folder.resolve() not in model.folders:
             raise ValueError(
                 f"run_dir: {self.folder} holds another run; go on with ODRPO.load of it, or use "
                 "another folder"
@@ -86,14 +84,12 @@ class RunFolder(Callback):
 
     def on_training_start(self) -> None:
         """Open the files; what was logged after the last checkpoint is cut off."""
-        from tensorboardX import SummaryWriter
-
         model = self.model
         self.progress = Log(self.folder / "progress.csv", model.num_timesteps)
         self.episodes = Log(self.folder / "episodes.csv", model.num_timesteps)
         self.logged_updates = model.records.update_count
         self.logged_episodes = model.records.episode_count
-        self.events = SummaryWriter(str(self.folder), purge_step=model.num_timesteps + 1)
+        self.events = Events(self.folder, model.num_timesteps)
         self.saved = self.written = time.monotonic()
         self.saved_timesteps = model.num_timesteps
         self.is_open = True
@@ -105,13 +101,14 @@ class RunFolder(Callback):
             if self._is_time():
                 self._save()
             elif time.monotonic() - self.written > SECONDS_BETWEEN_LOGS:
-                self._write(sync=False)
+                self._write(surely=False)
         except OSError as error:
             # A disk that is full now need not be later; the last checkpoint is still there.
             self.saved = self.written = time.monotonic()
+            self.saved_timesteps = self.model.num_timesteps
             warnings.warn(
                 f"run_dir: {self.folder} can't be written ({error.strerror or error}); training "
-                f"goes on, and it is tried again after {self.seconds:g} seconds",
+                "goes on, and it is tried again when the next checkpoint is due",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -148,25 +145,25 @@ class RunFolder(Callback):
             self.logged_updates += 1
             if is_logged(self.logged_updates, DENSE_UPDATES):
                 self.progress.add(row)
-                for name, value in row.items():
-                    if name != "timesteps" and math.isfinite(value):
-                        self.events.add_scalar(name, value, int(row["timesteps"]))
+                self.events.add(row)
 
     def _save(self) -> None:
         began = time.monotonic()
-        self._write(sync=True)  # first: a checkpoint must never be ahead of the logs
+        self._write(surely=True)  # first: a checkpoint must never be ahead of the logs
         self.checkpoints.save(self.model, self._extra())
         self.saved = time.monotonic()
         self.saved_timesteps = self.model.num_timesteps
         self.cost = self.saved - began
 
-    def _write(self, sync: bool) -> None:
-        self.progress.write(sync)
-        self.episodes.write(sync)
+    def _write(self, surely: bool) -> None:
+        self.progress.write(surely)
+        self.episodes.write(surely)
+        self.events.write(surely)
         self.written = time.monotonic()
 
     def _extra(self) -> dict[str, Any]:
-        return {"callbacks": [hook.to_json() for hook in self.others]}
+        known = [(type(hook).__name__, hook.to_json()) for hook in self.others]
+        return {"callbacks": known + self.model.callbacks}
 
 
 def holds_run(folder: Path) -> bool:

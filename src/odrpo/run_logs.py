@@ -1,12 +1,16 @@
 """The logs of a run: .csv files that grow row by row, and are whole whatever happens."""
 
+import contextlib
 import csv
 import io
 import math
 import os
+import platform
+import time
 from pathlib import Path
 from typing import Any
 
+from odrpo.checkpoint import sync
 from odrpo.records import Episode, Records
 
 DENSE_UPDATES, DENSE_EPISODES = 10_000, 100_000
@@ -30,13 +34,14 @@ class Log:
             os.fsync(file.fileno())
             self.size = file.tell()
         partial.replace(path)
+        sync(path.parent)
 
     def add(self, row: dict[str, Any]) -> None:
         """Another row, for the next time that is written."""
         self.waiting.append(row)
 
-    def write(self, sync: bool) -> None:
-        """Put what waits into the file; with `sync` be sure that it is on the disk.
+    def write(self, surely: bool) -> None:
+        """Put what waits into the file, `surely` on the disk.
 
         Where that fails, all of it still waits, and the next time takes the place of this one.
         """
@@ -45,7 +50,7 @@ class Log:
             file.seek(self.size)
             file.write(self._text(self.waiting))
             file.flush()
-            if sync:
+            if surely:
                 os.fsync(file.fileno())
             self.size = file.tell()
         self.waiting.clear()
@@ -54,11 +59,53 @@ class Log:
         text = io.StringIO(newline="")
         if rows:
             self.names = self.names or list(rows[0])
-            writer = csv.DictWriter(text, self.names)
+            # A run of an earlier version goes on with the columns that it had.
+            writer = csv.DictWriter(text, self.names, extrasaction="ignore")
             if not self.size:
                 writer.writeheader()
             writer.writerows(rows)
         return text.getvalue().encode()
+
+
+class Events:
+    """The same for TensorBoard; written here, since tensorboardX's own thread ends at an error."""
+
+    def __init__(self, folder: Path, timesteps: int) -> None:
+        """What earlier files have of a time after `timesteps` is not to be shown."""
+        from tensorboardX.proto.event_pb2 import Event, SessionLog
+        from tensorboardX.record_writer import RecordWriter
+
+        now = time.time()
+        name = f"events.out.tfevents.{now:.6f}.{platform.node()}"
+        self.writer = RecordWriter(str(folder / name))
+        begin = SessionLog(status=SessionLog.START)
+        self.waiting = [
+            Event(file_version="brain.Event:2", wall_time=now),
+            Event(step=timesteps + 1, session_log=begin, wall_time=now),
+        ]
+
+    def add(self, row: dict[str, float]) -> None:
+        """The numbers of an update."""
+        from tensorboardX.proto.event_pb2 import Event
+        from tensorboardX.summary import scalar
+
+        for name, value in row.items():
+            if name != "timesteps" and math.isfinite(value):
+                told = {"step": int(row["timesteps"]), "wall_time": time.time()}
+                self.waiting.append(Event(summary=scalar(name, value), **told))
+
+    def write(self, surely: bool) -> None:
+        """The same; after an error some of it may be there twice."""
+        for event in self.waiting:
+            self.writer.write(event.SerializeToString())
+        if surely:
+            self.writer.flush()
+        self.waiting.clear()
+
+    def close(self) -> None:
+        """No more comes."""
+        with contextlib.suppress(OSError):  # what is told of a full disk is told of the logs
+            self.writer.close()
 
 
 def last_tenth(folder: Path, count: int) -> float:

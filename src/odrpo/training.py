@@ -75,11 +75,11 @@ def train(
         often = finite("checkpoint_seconds", checkpoint_seconds), checkpoint_timesteps
         for model, own in zip(models, hooks, strict=True):
             place = Path(run_dir) if len(models) == 1 else Path(run_dir) / f"seed_{model.seed}"
-            own.insert(0, _run_folder(model, place, own, often))
+            own.append(_run_folder(model, place, own, often))
     with contextlib.ExitStack() as ending:
         for hook in [hook for own in hooks for hook in own]:
-            hook.before_training()
             ending.callback(hook.after_training)
+            hook.before_training()
         if isinstance(models[0].env, VectorEnv) or models[0].config.critic == "replay":
             for model, own in zip(models, hooks, strict=True):
                 _run(_Alone(model), [model], [own], progress_bar, stop)
@@ -362,19 +362,25 @@ def _unsound(model: "ODRPO") -> str:
 def _own_hooks(model: "ODRPO", callback: Callbacks, count: int) -> list[Callback]:
     """Hooks remember things: each model has its own."""
     hooks = [copy.deepcopy(hook) if count > 1 else hook for hook in as_list(callback)]
-    for hook, values in zip(hooks, model.callbacks, strict=False):
-        if values is not None:
-            hook.from_json(values)
-    model.callbacks = []
     for hook in hooks:
         hook.model = model
+        name = type(hook).__name__
+        known = next((entry for entry in model.callbacks if entry[0] == name), None)
+        if known is None:
+            continue
+        model.callbacks.remove(known)
+        try:
+            if known[1] is not None:
+                hook.from_json(known[1])
+        except Exception as error:
+            raise ValueError(f"callback: {name} can't take over {known[1]} ({error!r})") from error
     return hooks
 
 
 def _run_folder(
     model: "ODRPO", folder: Path, others: Sequence[Callback], often: tuple[float, int | None]
 ) -> Callback:
-    """It comes first, so that nothing is lost where another hook fails."""
+    """It comes last, so that a checkpoint knows what all others make of its update."""
     from odrpo.run_folder import RunFolder
 
     seconds, timesteps = often

@@ -125,7 +125,8 @@ def resume_run(
             f"{folder}: the run is finished at {models[0].num_timesteps} timesteps; "
             "say how many more with --timesteps"
         )
-    _train(models, timesteps or 0, folder, episodes, unfinished=True)
+    where = places[0] if len(places) == 1 else folder
+    _train(models, timesteps or 0, where, episodes, unfinished=True)
 
 
 def _train(

@@ -75,10 +75,11 @@ def _share(records: Sequence[Record]) -> Cell:
     uses = [record.largest_use for record in records if record.largest_use is not None]
     if not uses:
         return Cell("-")
-    shares = [
-        np.mean(np.array(r.updates["distance"], float) / np.array(r.updates["radius"], float))
-        for r in records
-    ]
+    shares = []
+    for record in records:
+        distance, radius = (np.array(record.updates[k], float) for k in ("distance", "radius"))
+        counts = np.isfinite(distance) & (radius > 0)
+        shares.append(np.mean(distance[counts] / radius[counts]))
     return Cell(f"{number(float(np.mean(shares)))}, {number(max(uses))}")
 
 

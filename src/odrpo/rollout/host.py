@@ -36,7 +36,10 @@ class HostWalkers:
     def at(cls, env: VectorEnv, position: Position) -> "HostWalkers | None":
         """Where others were in such environments; None: they can't be brought there."""
         walkers = cls(env)
-        raw = bring_back(env, position)
+        try:
+            raw = bring_back(env, position)
+        except Exception as error:
+            raise EnvError(walkers._failed("return to an episode", error)) from error
         if raw is None or not np.array_equal(walkers._encode(raw), position.observation):
             return None
         walkers.raw, walkers.observation, walkers.mask = raw, position.observation, position.mask
@@ -99,6 +102,7 @@ class HostWalkers:
         """One step in each environment: a row of a batch."""
         action = np.asarray(act(number, self.observation, self.mask))
         decoded = self.decode(action)
+        moves = np.array(decoded)  # an environment may change what it is given
         try:
             raw, reward, terminated, truncated, infos = self.env.step(decoded)
             reward = np.asarray(reward, np.float32).reshape(self.time.shape)
@@ -132,12 +136,15 @@ class HostWalkers:
             "next_mask": self._true_next_mask(mask, infos, done),
         }
         if self.mode == AutoresetMode.DISABLED and done.any():
-            raw, infos = self.env.reset(options={"reset_mask": done})
+            try:
+                raw, infos = self.env.reset(options={"reset_mask": done})
+            except Exception as error:
+                raise EnvError(self._failed("reset", error)) from error
             nowhere = np.zeros_like(done)
             following, mask = self._encode(raw), self._mask(infos, nowhere, mask, done)
         self.raw, self.observation, self.mask = raw, following, mask
         begins = done | self.idle
-        self.moves.add(decoded, begins)
+        self.moves.add(moves, begins)
         self.time = np.where(begins, 0, self.time + 1).astype(np.int32)
         if (self.time == ENDLESS).any():
             which = int(np.argmax(self.time))
@@ -209,7 +216,7 @@ class HostWalkers:
             for k in np.flatnonzero(infos.get("_action_mask", everywhere) & fresh):
                 result[k] = self._allowed(given[k])
         if not (result.any(axis=1) | over).all():
-            raise ValueError(
+            raise EnvError(
                 'env: its info["action_mask"] forbids all actions, but the episode goes on; allow '
                 "one, or end the episode"
             )
@@ -219,7 +226,7 @@ class HostWalkers:
     def _allowed(self, given: Any) -> np.ndarray:
         row = np.asarray(given)
         if row.shape != (self.actions,):
-            raise ValueError(
+            raise EnvError(
                 f'env: its info["action_mask"] has shape {row.shape}, expected {(self.actions,)}, '
                 "one number for each action"
             )

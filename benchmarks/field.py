@@ -165,10 +165,11 @@ def draw(results: Results, path: Path) -> None:
         shown = [value if math.isfinite(value) else 0 for value in values]
         colours = [OWN_COLOUR if name.startswith("odrpo") else COLOUR for name in names]
         bars = axes.barh(names, shown, color=colours)
-        texts = [f"{v:,.3g}" if math.isfinite(v) else "never" for v in values]
+        digits = 0 if key in ("speed", "peak_memory") else 1
+        texts = [f"{v:,.{digits}f}" if math.isfinite(v) else "never" for v in values]
         axes.bar_label(bars, texts, padding=3, fontsize=8)
         axes.set_title(title, fontsize=10)
-        if key != "peak_memory":
+        if key == "speed":
             axes.set_xscale("log")
         axes.margins(x=0.25)
         axes.spines[["top", "right"]].set_visible(False)

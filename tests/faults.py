@@ -99,14 +99,12 @@ def assert_same_run(one: Path, other: Path) -> None:
 
 
 @contextlib.contextmanager
-def full_disk(after: int) -> Iterator[None]:
-    """Writing to files fails, once so many bytes are written."""
-    left = [after]
+def full_disk(is_full: Callable[[], bool]) -> Iterator[None]:
+    """Nothing gets onto the disk while it is full."""
     real = os.fsync
 
     def fsync(handle: int) -> None:
-        left[0] -= os.fstat(handle).st_size
-        if left[0] < 0:
+        if is_full():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(handle)
 

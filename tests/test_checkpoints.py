@@ -1,8 +1,6 @@
 """The checkpoints of a run: the newest that is whole is used, and nothing that is needed goes."""
 
-import errno
 import json
-import os
 import resource
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from odrpo.callbacks import CheckpointEvery, EvaluateEvery
 from odrpo.checkpoints import checkpoints_in
 from odrpo.run_folder import RunFolder
 from tests import probes
-from tests.faults import KINDS, assert_same_run
+from tests.faults import KINDS, assert_same_run, full_disk
 
 TABULAR: dict[str, Any] = dict(KINDS["tabular"])
 REPLAY: dict[str, Any] = KINDS["generative"] | {"env": probes.Endless}
@@ -128,15 +126,9 @@ def test_a_model_that_was_copied_alone_predicts(tmp_path: Path) -> None:
 def test_a_full_disk_stops_nothing_and_loses_nothing(tmp_path: Path) -> None:
     whole, full = tmp_path / "whole", tmp_path / "full"
     trained(whole)
-    real, own = os.fsync, model()
-
-    def fsync(handle: int) -> None:
-        if 64 < own.num_timesteps < 256:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(handle)
-
+    own = model()
     with (
-        mock.patch.object(os, "fsync", fsync),
+        full_disk(lambda: 64 < own.num_timesteps < 256),
         pytest.warns(RuntimeWarning, match="can't be written .No space left.*training goes on"),
     ):
         own.learn(320, run_dir=full, checkpoint_timesteps=64)
@@ -144,15 +136,9 @@ def test_a_full_disk_stops_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_at_the_end_is_told_and_the_last_checkpoint_is_whole(tmp_path: Path) -> None:
-    real, own = os.fsync, model()
-
-    def fsync(handle: int) -> None:
-        if own.num_timesteps > 128:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(handle)
-
+    own = model()
     with (
-        mock.patch.object(os, "fsync", fsync),
+        full_disk(lambda: own.num_timesteps > 128),
         pytest.warns(RuntimeWarning, match="training goes on"),
         pytest.raises(OSError, match="No space left"),
     ):

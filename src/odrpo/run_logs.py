@@ -46,7 +46,6 @@ class Log:
         Where that fails, all of it still waits, and the next time takes the place of this one.
         """
         with self.path.open("r+b") as file:
-            file.truncate(self.size)
             file.seek(self.size)
             file.write(self._text(self.waiting))
             file.flush()

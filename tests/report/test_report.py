@@ -5,11 +5,14 @@ import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 from odrpo.experiments.findings import Findings
 from odrpo.report import build_report
 from odrpo.report.build import as_script
+from odrpo.report.film import FRAMES, film_strip
 from odrpo.report.pictures import picture_of
 from tests.experiments.made_up import made_up
 
@@ -57,6 +60,18 @@ def test_a_policy_of_a_grid_is_drawn(tmp_path: Path) -> None:
         assert picture is not None
         assert picture.png.startswith(b"\x89PNG")
         assert env.split("-")[0] in picture.html()
+
+
+def test_a_film_renders_the_moments_that_it_shows_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import odrpo
+
+    kept = []
+    render = CartPoleEnv.render
+    monkeypatch.setattr(CartPoleEnv, "render", lambda env: kept.append(env.state) or render(env))
+    picture = film_strip(odrpo.ODRPO("CartPole-v1"))
+    assert picture is not None
+    assert len(kept) == FRAMES
+    assert (np.diff([state[2] for state in kept]) != 0).all()  # the pole moves from one to the next
 
 
 @pytest.fixture

@@ -47,7 +47,8 @@ def make_report(
 
 def _pictures(folder: Path, records: list[Record], console: Console) -> list:
     """One of each task: the first seed of ours whose model is there."""
-    from odrpo.report.pictures import Picture, picture_of
+    from odrpo.report.picture import Picture
+    from odrpo.report.pictures import picture_of
 
     found: dict[str, Picture | None] = {}
     for record in records:

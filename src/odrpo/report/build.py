@@ -11,7 +11,7 @@ from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import Record
 from odrpo.experiments.tables import every_table
 from odrpo.report.data import page_data
-from odrpo.report.pictures import Picture
+from odrpo.report.picture import Picture
 
 STATIC = files("odrpo.report") / "static"
 

@@ -13,8 +13,8 @@ from odrpo.exact_step import at_some_states, explained_variance, faded
 from odrpo.learner import Sizes, act
 from odrpo.policies import Support
 from odrpo.rollout import Batch
-from odrpo.training import compiled_update, compiled_updates
 from odrpo.trust_region import Problem
+from odrpo.updates import compiled_update, compiled_updates
 
 SMALL = {"num_envs": 4, "num_steps": 16, "hidden": (16,), "policy_epochs": 2, "critic_epochs": 2}
 

@@ -38,6 +38,7 @@ LAYERS = [
     "curves",
     "run_logs",
     "run_folder",
+    "updates",
     "training",
     "model",
     "signals",

@@ -4,15 +4,18 @@ Parts write what they found into results/soak.json as they go, and are not done 
 there; remove it to begin anew. `--short` shows that everything runs, in results/soak_short.json.
 """
 
+import contextlib
+import functools
 import json
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import tyro
@@ -20,6 +23,10 @@ from rich.console import Console
 from tests.faults import KINDS, ROOT, Killed, assert_same_run, damaged, run_in_process
 
 import odrpo
+from odrpo.checkpoints import Checkpoints
+from odrpo.model_files import contents
+from odrpo.run_folder import RunFolder
+from odrpo.training import train
 
 console = Console()
 Found = dict[str, Any]
@@ -85,7 +92,7 @@ def fuzz(short: bool) -> Found:
 
 def _contents(path: Path) -> dict[str, bytes]:
     model = odrpo.ODRPO.load(path)
-    arrays = model.contents()[0]
+    arrays = contents(model)[0]
     assert model.replay is not None
     arrays |= model.replay.rows(model.replay.oldest, model.replay.added)
     return {name: array.tobytes() for name, array in arrays.items()}
@@ -133,15 +140,62 @@ def interleaved(short: bool) -> Found:
         differ = 0
         for seed, folder in enumerate(folders):
             never = odrpo.ODRPO("CartPole-v1", seed=seed).learn(turns * each)
-            mine, its = (m.contents()[0] for m in (odrpo.ODRPO.load(folder), never))
+            mine, its = (contents(m)[0] for m in (odrpo.ODRPO.load(folder), never))
             differ += sum(mine[name].tobytes() != its[name].tobytes() for name in its)
     return {"seeds": 2, "restarts": 2 * turns, "timesteps": 2 * turns * each, "differ": differ}
+
+
+def saving(short: bool) -> Found:
+    """What logs and checkpoints take of the time in which a run trains, at the defaults."""
+    seconds, often = (5, 1.0) if short else (180, 30.0)
+    runs: dict[str, dict[str, Any]] = {
+        "a network on the device": {"env": "CartPole-v1"},
+        "a network on Gymnasium": {"env": "CartPole-v1", "backend": "host"},
+        "a generator with replay": {"env": "HalfCheetah-v5"},
+    }
+    found: Found = {}
+    for name, settings in runs.items():
+        model = odrpo.ODRPO(horizon=10**8, **settings)
+        model.learn(model.config.warm_up + 1)  # compiled, and warmed up
+        with (
+            tempfile.TemporaryDirectory() as place,
+            timed(Checkpoints, "save") as checkpoints,
+            timed(RunFolder, "_log") as rows,
+            timed(RunFolder, "_write") as files,
+        ):
+            began = time.perf_counter()
+            ended = functools.partial(_is_over, began + seconds)
+            train([model], 10**8, run_dir=place, stop=ended, checkpoint_seconds=often)
+            total = time.perf_counter() - began
+        found[f"{name}: checkpoints, %"] = round(100 * sum(checkpoints) / total, 2)
+        found[f"{name}: logs, %"] = round(100 * (sum(rows) + sum(files)) / total, 2)
+    return found
+
+
+def _is_over(end: float) -> bool:
+    return time.perf_counter() > end
+
+
+@contextlib.contextmanager
+def timed(kind: type, name: str) -> Iterator[list[float]]:
+    """The seconds of each call of a method."""
+    spent: list[float] = []
+    real = getattr(kind, name)
+
+    def method(*arguments: Any, **options: Any) -> None:
+        began = time.perf_counter()
+        real(*arguments, **options)
+        spent.append(time.perf_counter() - began)
+
+    with mock.patch.object(kind, name, method):
+        yield spent
 
 
 PARTS: dict[str, Callable[[bool], Found]] = {
     "Killed with SIGKILL and resumed": kills,
     "Damaged files": fuzz,
     "Two seeds in turn": interleaved,
+    "What saving costs": saving,
     "A long run": soak,
 }
 

@@ -74,9 +74,10 @@ def run_in_process(kind: str, folder: Path, timesteps: int, killed: Killed = NEV
 def what_is_left(folder: Path) -> tuple[dict[str, np.ndarray], list[dict], list[dict]]:
     """All arrays of the last checkpoint and of its replay, and the logs without the clock."""
     from odrpo import ODRPO
+    from odrpo.model_files import contents
 
     model = ODRPO.load(folder)
-    arrays, _ = model.contents()
+    arrays, _ = contents(model)
     if model.replay is not None:
         rows = model.replay.rows(model.replay.oldest, model.replay.added)
         arrays |= {f"replay.{name}": array for name, array in rows.items()}

@@ -33,6 +33,7 @@ LAYERS = [
     "presets",
     "checkpoint",
     "replay_files",
+    "model_files",
     "checkpoints",
     "progress",
     "curves",

@@ -3,12 +3,14 @@
 import csv
 import json
 import shutil
+import struct
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tensorboardX.proto.event_pb2 import Event
 
 import odrpo
 from odrpo.callbacks import Callback, CheckpointEvery, EvaluateEvery, StopOnReward
@@ -110,6 +112,16 @@ def test_callbacks_refuse_what_is_no_number() -> None:
         EvaluateEvery("CliffWalking-v1", 100, episodes=0)
 
 
+def events_in(path: Path) -> list[Event]:
+    """As TensorBoard reads them: a length and its checksum, what is told and its checksum."""
+    content, at, found = path.read_bytes(), 0, []
+    while at < len(content):
+        (length,) = struct.unpack_from("<Q", content, at)
+        found.append(Event.FromString(content[at + 12 : at + 12 + length]))
+        at += 12 + length + 4
+    return found
+
+
 def test_a_run_leaves_its_files(tmp_path: Path) -> None:
     model = cliff().learn(2048, run_dir=tmp_path / "run")
     folder = tmp_path / "run"
@@ -124,7 +136,15 @@ def test_a_run_leaves_its_files(tmp_path: Path) -> None:
     assert read_episodes(folder / "episodes.csv") == model.records.episodes
     assert (folder / "curve.png").stat().st_size > 5000
     (events,) = folder.glob("events.out.tfevents.*")
-    assert b"projected_distance" in events.read_bytes()
+    told = [event for event in events_in(events) if event.summary.value]
+    assert [event.step for event in told] == list(range(64, 2049, 64))
+    for event, kept in zip(told, model.records.updates, strict=True):
+        values = {value.tag: value.simple_value for value in event.summary.value}
+        assert values == {
+            name: pytest.approx(value)
+            for name, value in kept.items()
+            if name != "timesteps" and np.isfinite(value)
+        }
 
 
 def test_a_run_that_was_killed_goes_on_as_if_nothing_had_happened(

@@ -12,6 +12,7 @@ import pytest
 import odrpo
 from odrpo import checkpoint
 from odrpo.experiments import record
+from odrpo.model_files import contents
 from tests import probes
 from tests.experiments.made_up import made_up
 from tests.faults import KINDS, damaged
@@ -41,7 +42,7 @@ def read(kind: str, path: Path) -> Any:
         arrays, header = checkpoint.read(path)
     else:
         model = odrpo.ODRPO.load(path)
-        arrays, header = model.contents()
+        arrays, header = contents(model)
         assert model.replay is not None
         arrays |= model.replay.rows(0, model.replay.added)
     return {name: array.tobytes() for name, array in arrays.items()}, header
@@ -80,6 +81,9 @@ HOSTILE: dict[str, Changes] = {
     "a text for a number": {"seed": "__import__('os').system('true')"},
     "an unknown kind": {"observation_space": {"kind": "pickle", "parts": "cos\nsystem\n"}},
     "rows that are not there": {"replay": {"added": 10**15}},
+    "an environment that is no id": {"env": 5},
+    "a place that there is not": {"backend": "elsewhere"},
+    "a limit that is none": {"max_steps": -1},
     "deep": {"callbacks": None},
 }
 

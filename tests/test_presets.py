@@ -4,7 +4,8 @@ import pytest
 
 from odrpo.config import Config
 from odrpo.envs.make import make
-from odrpo.model import sizes_of, spaces_of
+from odrpo.learner import Sizes
+from odrpo.model import spaces_of
 from odrpo.presets import TASKS, settings_for
 from odrpo.trust_region import METRICS
 
@@ -13,7 +14,7 @@ from odrpo.trust_region import METRICS
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("env", TASKS)
 def test_presets_fit_their_environment(env: str) -> None:
-    sizes = sizes_of(*spaces_of(make(env, 1, "auto", None)))
+    sizes = Sizes.of(*spaces_of(make(env, 1, "auto", None)))
     for preset in ("tuned", "paper"):
         for name, metric in METRICS.items():
             settings, _ = settings_for(env, name, sizes, preset)
@@ -22,7 +23,7 @@ def test_presets_fit_their_environment(env: str) -> None:
 
 @pytest.mark.parametrize("critic", [None, "replay", "table"])
 def test_an_endless_task_has_a_limit_whatever_is_chosen(critic: str | None) -> None:
-    sizes = sizes_of(*spaces_of(make("CliffWalking-v1", 1, "auto", None)))
+    sizes = Sizes.of(*spaces_of(make("CliffWalking-v1", 1, "auto", None)))
     for preset in ("tuned", "paper", "default"):
         assert settings_for("CliffWalking-v1", "kl", sizes, preset, critic)[1] == 200
 

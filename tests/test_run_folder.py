@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,21 @@ def test_stopping_ends_all_seeds_in_good_order(tmp_path: Path) -> None:
     odrpo.train(loaded, 0, run_dir=tmp_path, unfinished=True)
     for seed in range(3):
         assert column(tmp_path / f"seed_{seed}", "timesteps") == list(range(64, 641, 64))
+
+
+def test_seeds_that_were_killed_before_all_had_a_folder_are_missed(tmp_path: Path) -> None:
+    places = [tmp_path / f"seed_{seed}" for seed in range(3)]
+    with pytest.raises(ValueError, match="no checkpoint in it; nothing was saved yet"):
+        run_folder.folders_of(tmp_path)
+    odrpo.train([cliff(seed=seed) for seed in range(3)], 0, run_dir=tmp_path)
+    assert run_folder.folders_of(tmp_path) == places
+    shutil.rmtree(places[1])
+    with pytest.raises(ValueError, match=r"nothing is there of seeds \[1\]; .*such as .*seed_0"):
+        run_folder.folders_of(tmp_path)
+    assert run_folder.folders_of(places[0]) == [places[0]]
+    (places[0] / "config.json").write_text("{")
+    (places[2] / "config.json").unlink()
+    assert run_folder.folders_of(tmp_path) == [places[0], places[2]]
 
 
 def test_seeds_on_the_device_stop_together() -> None:

@@ -6,11 +6,13 @@ what it has lived through, FOLDER/model.odrpo the newest of them once more.
 
 import os
 import shutil
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odrpo import checkpoint
-from odrpo.replay_files import write_rows
+from odrpo import checkpoint, model_files
+from odrpo.model_files import Stored
+from odrpo.replay_files import replay_folder, row_files, write_rows
 
 if TYPE_CHECKING:
     from odrpo.model import ODRPO
@@ -44,7 +46,7 @@ class Checkpoints:
 
     def save(self, model: "ODRPO", extra: dict[str, Any]) -> None:
         """Write one, then remove what is no longer needed; `extra` is kept in its header."""
-        arrays, header = model.contents()
+        arrays, header = model_files.contents(model)
         path = self.inner / f"{model.num_timesteps:012d}.odrpo"
         names: list[str] = []
         if model.replay is not None:
@@ -73,17 +75,14 @@ def checkpoints_in(folder: Path) -> list[Path]:
     return sorted((path for path in every if path.stem.isdecimal()), reverse=True)
 
 
-def replay_folder(path: Path) -> Path:
-    """Where a checkpoint, or the model.odrpo of a run, has what it has lived through."""
-    inner = path.parent if path.parent.name == "checkpoints" else path.parent / "checkpoints"
-    return inner / "replay"
-
-
-def row_files(header: dict[str, Any]) -> list[str]:
-    """The files of the replay that a checkpoint needs."""
-    replay = header.get("replay")
-    names = replay.get("files", []) if isinstance(replay, dict) else []
-    return names if isinstance(names, list) else []
+def newest(folder: Path) -> Stored:
+    """The newest one of a run that is whole."""
+    for path in checkpoints_in(folder):
+        try:
+            return model_files.read(path, with_rows=True)
+        except ValueError as error:
+            warnings.warn(f"{error}; the checkpoint before it is used", stacklevel=3)
+    return model_files.read(folder / MODEL)
 
 
 def _link(path: Path, name: Path) -> None:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from odrpo.config import Config
 from odrpo.critics import EnsembleCritic, ModelCritic, NetworkCritic, TableCritic
 from odrpo.embedding import Embedder, Embedding
+from odrpo.envs import spaces
 from odrpo.envs.env import Array
 from odrpo.observations import Normaliser
 from odrpo.policies import (
@@ -37,6 +38,16 @@ class Sizes(NamedTuple):
     """The number of actions; None: they are a continuum."""
     dimensions: int | None = None
     """Those of an action of a continuum."""
+
+    @classmethod
+    def of(cls, observation_space: Any, action_space: Any) -> "Sizes":
+        """By what one environment shows and takes."""
+        return cls(
+            spaces.state_count(observation_space),
+            spaces.feature_count(observation_space),
+            spaces.action_count(action_space),
+            spaces.action_dimensions(action_space),
+        )
 
 
 class Learner(NamedTuple):

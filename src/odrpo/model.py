@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import secrets
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,20 @@ import jax
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from odrpo import algorithm, checkpoint
+from odrpo import algorithm, checkpoint, checkpoints, model_files
 from odrpo.algorithm import compiled_act
 from odrpo.arguments import MOST_SEEDS, seed_of, whole
 from odrpo.callbacks import Callbacks
-from odrpo.checkpoints import MODEL, checkpoints_in, replay_folder, row_files
 from odrpo.config import Config, check_names
 from odrpo.config_checks import check_policy, check_updates, check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
 from odrpo.learner import Learner, Sizes, best, probabilities
+from odrpo.model_files import empty_replay
 from odrpo.presets import PresetName, settings_for
 from odrpo.records import Records
 from odrpo.replay import Replay
-from odrpo.replay_files import read_rows
+from odrpo.replay_files import replay_folder
 from odrpo.rollout import device
 from odrpo.rollout.host import HostWalkers
 from odrpo.rollout.position import Position
@@ -61,6 +60,9 @@ class ODRPO:
     callbacks: list[tuple[str, Any]]
     """What a checkpoint remembers of callbacks that are not there, by the names of their kinds."""
 
+    walker_arrays: dict[str, np.ndarray]
+    """Environments on the device as a file has them, until they are needed."""
+
     def __init__(
         self,
         env: Any,
@@ -84,7 +86,7 @@ class ODRPO:
         self.observation_space, self.action_space = spaces_of(sample)
         if isinstance(env, str) and isinstance(sample, VectorEnv):
             sample.close()
-        self.sizes = sizes_of(self.observation_space, self.action_space)
+        self.sizes = Sizes.of(self.observation_space, self.action_space)
         if settings.get("policy") == "table":  # before a critic is blamed that does not go with it
             check_policy("table", self.sizes.states, self.sizes.dimensions)
         if settings.get("normalise_observations") and self.sizes.states is not None:
@@ -97,6 +99,7 @@ class ODRPO:
         self.max_steps = limit if max_steps is None else whole("max_steps", max_steps, 1)
         self.config = Config.create(metric=chosen, **(preferred | settings))
         check_useful(settings, self.config)
+        self.config.check_spaces(*self.sizes)
         self._begin()
         self._source: Any = env
         self._set_env(settings)
@@ -107,7 +110,7 @@ class ODRPO:
                 "gives them others",
                 stacklevel=2,
             )
-        self.replay = self._new_replay()
+        self.replay = empty_replay(self.config, self.seed)
         self.records = Records()
         self.target = 0
         device_env = None if isinstance(self.env, VectorEnv) else self.env
@@ -247,33 +250,7 @@ class ODRPO:
             replay: Whether the transitions that an off-policy critic learns from are to be in it:
                 without them training that goes on begins with a warm-up.
         """
-        arrays, header = self.contents()
-        if replay and self.replay is not None:
-            rows = self.replay.rows(self.replay.oldest, self.replay.added)
-            arrays |= {f"replay.{name}": array for name, array in rows.items()}
-            header["replay"] = self.replay.described()
-        checkpoint.write(Path(path), arrays, header)
-
-    def contents(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """What a file has of it, but for its replay: arrays, and the rest as JSON."""
-        header = {
-            "version": version("odrpo"),
-            "env": self.env_id,
-            "backend": self.backend,
-            "max_steps": self.max_steps,
-            "seed": self.seed,
-            "config": self.config.to_json(),
-            "observation_space": spaces.to_json(self.observation_space),
-            "action_space": spaces.to_json(self.action_space),
-            "target": self.target,
-            **self.records.to_json(),
-        }
-        arrays = checkpoint.flatten(self.state)
-        if self.state.walkers is None:  # of a file whose environment was not needed yet
-            arrays |= self._walker_arrays
-        if self.position is not None:
-            arrays |= self.position.to_arrays()
-        return arrays, header
+        model_files.write(self, Path(path), replay)
 
     @classmethod
     def load(cls, path: str | Path, env: Any = None) -> "ODRPO":
@@ -284,8 +261,15 @@ class ODRPO:
             env: The environment to go on learning in; None: the one that the file names, if any.
         """
         path = Path(path)
-        model = cls._newest(path) if path.is_dir() else cls._from_file(path)
-        if env is None and model.env_id is not None and ":" in model.env_id:
+        model: ODRPO = object.__new__(cls)
+        stored = checkpoints.newest(path) if path.is_dir() else model_files.read(path)
+        model._begin()
+        for field in dataclasses.fields(stored):
+            setattr(model, field.name, getattr(stored, field.name))
+        folder = path if path.is_dir() else replay_folder(path).parent.parent
+        model.folders.add(folder.resolve())
+        model._source = stored.env_id
+        if env is None and stored.env_id is not None and ":" in stored.env_id:
             # Gymnasium would import the module before the colon: a file must not decide on that.
             model._source = None
         elif env is not None:
@@ -294,66 +278,6 @@ class ODRPO:
                 model.max_steps = None  # tables and vector environments have a limit of their own
             model._set_env({})
         return model
-
-    @classmethod
-    def _newest(cls, folder: Path) -> "ODRPO":
-        """The newest checkpoint of a run that is whole."""
-        for path in checkpoints_in(folder):
-            try:
-                return cls._from_file(path, whole=True)
-            except ValueError as error:
-                warnings.warn(f"{error}; the checkpoint before it is used", stacklevel=4)
-        return cls._from_file(folder / MODEL)
-
-    @classmethod
-    def _from_file(cls, path: Path, whole: bool = False) -> "ODRPO":
-        """A file may have been copied without what it had lived through, unless it is `whole`."""
-        arrays, header = checkpoint.read(path)
-        model: ODRPO = object.__new__(cls)
-        try:
-            model._read(arrays, header)
-            model._read_replay(arrays, header, replay_folder(path), whole)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise ValueError(
-                f"{path}: this is no odrpo model, or it is damaged ({what})"
-            ) from error
-        model.folders.add(replay_folder(path).parent.parent.resolve())
-        return model
-
-    def _read_replay(
-        self, arrays: dict[str, np.ndarray], header: dict[str, Any], folder: Path, whole: bool
-    ) -> None:
-        self.replay = self._new_replay()
-        if self.replay is None or "replay" not in header:
-            return
-        described = header["replay"]
-        names = row_files(header)
-        if names and not whole and not folder.exists():
-            return
-        own = {k.removeprefix("replay."): x for k, x in arrays.items() if k.startswith("replay.")}
-        parts = read_rows(folder, names) if names else [own] if own else []
-        self.replay.restore(parts, described)
-
-    def _read(self, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
-        """Take over what a file says; its environment is made when it is needed."""
-        self.env_id, self.backend = header["env"], header["backend"]
-        self.max_steps, self.seed = header["max_steps"], seed_of(header["seed"])
-        self.config = Config.from_json(header["config"])
-        self.observation_space = spaces.from_json(header["observation_space"])
-        self.action_space = spaces.from_json(header["action_space"])
-        self.sizes = sizes_of(self.observation_space, self.action_space)
-        self._begin()
-        self.records = Records.from_json(header)
-        self.target = whole("target", header["target"])
-        self.callbacks = [(name, values) for name, values in header.get("callbacks", [])]
-        template = jax.eval_shape(
-            lambda key: algorithm.init(self.config, self.sizes, None, key), jax.random.key(0)
-        )
-        self.state = checkpoint.restore(template, arrays)
-        self.position = Position.from_arrays(arrays, self.config.num_envs)
-        self._walker_arrays = {k: v for k, v in arrays.items() if k.startswith(".walkers")}
-        self._source = self.env_id
 
     @property
     def env(self) -> Any:
@@ -380,20 +304,14 @@ class ODRPO:
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
     def _begin(self) -> None:
-        self.config.check_spaces(*self.sizes)
         # A model goes on in the folder that it began, or that it was loaded from.
         self.folders = set[Path]()
         self.walkers = self.position = None
         self.callbacks = []
         self.replay = None
         self._env: Any = None
-        self._walker_arrays = dict[str, np.ndarray]()
+        self.walker_arrays = {}
         self._drawn = 0
-
-    def _new_replay(self) -> Replay | None:
-        if self.config.critic != "replay":
-            return None
-        return Replay(self.config.replay_size, self.config.num_envs, self.seed)
 
     def _set_env(self, settings: dict[str, Any]) -> None:
         env = make(self._source, self.config.num_envs, self.backend, self.max_steps)
@@ -416,7 +334,7 @@ class ODRPO:
                         f"env: it is {env.num_envs} environments, and the file has transitions of "
                         f"{config.num_envs}; pass as many"
                     )
-                self.replay = self._new_replay()
+                self.replay = empty_replay(self.config, self.seed)
         elif not isinstance(env, VectorEnv):
             if settings.get("on_env_error") == "restart":
                 raise ValueError(
@@ -431,8 +349,8 @@ class ODRPO:
         """Environments on the device go on where the file has them, or begin."""
         key = jax.random.fold_in(jax.random.key(self.seed), self.num_timesteps)
         walkers = device.start(env, key, self.config.num_envs)
-        if self._walker_arrays:
-            walkers = checkpoint.restore(walkers, self._walker_arrays, ".walkers")
+        if self.walker_arrays:
+            walkers = checkpoint.restore(walkers, self.walker_arrays, ".walkers")
         elif self.replay is not None:
             self.replay.break_off()
         self.state = self.state._replace(walkers=walkers)
@@ -454,16 +372,6 @@ def _check_order(env: Any) -> None:
             f"env: {env!r} is a policy of Stable-Baselines3; odrpo takes the environment first and "
             "chooses the policy by itself, as in ODRPO('CartPole-v1')"
         )
-
-
-def sizes_of(observation_space: Any, action_space: Any) -> Sizes:
-    """What the algorithm must know of an environment."""
-    return Sizes(
-        spaces.state_count(observation_space),
-        spaces.feature_count(observation_space),
-        spaces.action_count(action_space),
-        spaces.action_dimensions(action_space),
-    )
 
 
 def spaces_of(env: Any) -> tuple[Any, Any]:

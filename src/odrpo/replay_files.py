@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,19 @@ from odrpo.replay import Replay
 TRANSITIONS = 16_384
 """In a file that is full."""
 NAME = re.compile(r"rows-(\d{1,15})-(\d{1,15})-([0-9a-f]{8})\.odrpo")
+
+
+def replay_folder(path: Path) -> Path:
+    """Where a checkpoint, or the model.odrpo of a run, has what it has lived through."""
+    inner = path.parent if path.parent.name == "checkpoints" else path.parent / "checkpoints"
+    return inner / "replay"
+
+
+def row_files(header: dict[str, Any]) -> list[str]:
+    """The files of the replay that a checkpoint needs."""
+    replay = header.get("replay")
+    names = replay.get("files", []) if isinstance(replay, dict) else []
+    return names if isinstance(names, list) else []
 
 
 def write_rows(replay: Replay, folder: Path, before: Sequence[str]) -> list[str]:

@@ -39,6 +39,8 @@ class RunFolder(Callback):
         self.cost = 0.0
         self.others: Sequence[Callback] = ()
         """Who else is to be remembered."""
+        self.seeds: Sequence[int] = ()
+        """Those that train together with it, each in a folder beside this one."""
 
     def before_training(self) -> None:
         """Write what is known before the first step, so that a run can be resumed from there."""
@@ -74,7 +76,8 @@ class RunFolder(Callback):
 
     def _describe(self) -> None:
         model = self.model
-        described = {"env": model.env_id, "max_steps": model.max_steps, "seed": model.seed}
+        described: dict[str, Any] = {"seeds": list(self.seeds)}
+        described |= {"env": model.env_id, "max_steps": model.max_steps, "seed": model.seed}
         described |= {"backend": model.backend, "timesteps": model.target}
         text = json.dumps(described | {"config": model.config.to_json()}, indent=2)
         partial = self.folder / ".config.json.partial"
@@ -170,6 +173,33 @@ def holds_run(folder: Path) -> bool:
     """Whether there is something in a folder that a new run would destroy."""
     files = (folder / MODEL, folder / "progress.csv")
     return any(file.exists() for file in files) or bool(checkpoints_in(folder))
+
+
+def folders_of(folder: Path) -> list[Path]:
+    """That of a run, or those of its seeds, which must all be there.
+
+    All are there before the first of them trains.
+    """
+    found = [place for place in folder.glob("seed_*") if place.name[5:].isdecimal()]
+    places = sorted(found, key=lambda place: int(place.name[5:])) or [folder]
+    if not any(holds_run(place) for place in places):
+        raise ValueError(f"{folder}: no checkpoint in it; nothing was saved yet")
+    seeds = {seed for place in places for seed in _seeds_beside(place)}
+    missing = [s for s in sorted(seeds) if not holds_run(folder / f"seed_{s}")]
+    if found and missing:
+        raise ValueError(
+            f"{folder}: nothing is there of seeds {missing}; if it was killed before it began, "
+            f"remove it and train anew, else go on with one alone, such as {places[0]}"
+        )
+    return places
+
+
+def _seeds_beside(place: Path) -> list[int]:
+    try:
+        seeds = json.loads((place / "config.json").read_text()).get("seeds", [])
+        return [int(seed) for seed in seeds]
+    except (OSError, ValueError, TypeError, AttributeError):
+        return []  # it is there for people; somebody may have changed it
 
 
 def draw_runs(folders: Sequence[Path], path: Path, title: str) -> None:

@@ -59,7 +59,7 @@ def train(
         often = finite("checkpoint_seconds", checkpoint_seconds), checkpoint_timesteps
         for model, own in zip(models, hooks, strict=True):
             place = Path(run_dir) if len(models) == 1 else Path(run_dir) / f"seed_{model.seed}"
-            own.append(_run_folder(model, place, own, often))
+            own.append(_run_folder(models, model, place, own, often))
     with contextlib.ExitStack() as ending:
         for hook in [hook for own in hooks for hook in own]:
             ending.callback(hook.after_training)
@@ -188,7 +188,11 @@ def _own_hooks(model: "ODRPO", callback: Callbacks, count: int) -> list[Callback
 
 
 def _run_folder(
-    model: "ODRPO", folder: Path, others: Sequence[Callback], often: tuple[float, int | None]
+    models: Sequence["ODRPO"],
+    model: "ODRPO",
+    folder: Path,
+    others: Sequence[Callback],
+    often: tuple[float, int | None],
 ) -> Callback:
     """It comes last, so that a checkpoint knows what all others make of its update."""
     from odrpo.run_folder import RunFolder
@@ -198,4 +202,6 @@ def _run_folder(
         timesteps = whole("checkpoint_timesteps", timesteps, 1)
     hook = RunFolder(folder, seconds, timesteps)
     hook.model, hook.others = model, tuple(others)
+    if len(models) > 1:
+        hook.seeds = [each.seed for each in models]
     return hook

@@ -11,13 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from odrpo.arguments import whole
-from odrpo.checkpoints import MODEL, checkpoints_in
 from odrpo.cli.options import MetricName, optional
 from odrpo.config import HINTS, Config
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
 from odrpo.presets import TASKS, PresetName
-from odrpo.run_folder import draw_runs, holds_run
+from odrpo.run_folder import draw_runs, folders_of, holds_run
 from odrpo.run_logs import last_tenth
 from odrpo.signals import StopRequest
 from odrpo.training import train
@@ -115,10 +114,7 @@ def resume_run(
         whole("timesteps", timesteps)
     if not folder.is_dir():
         raise ValueError(f"{folder}: there is no such folder")
-    seeds = [place for place in folder.glob("seed_*") if place.name[5:].isdecimal()]
-    places = sorted(seeds, key=lambda place: int(place.name[5:])) or [folder]
-    if not (checkpoints_in(places[0]) or (places[0] / MODEL).exists()):
-        raise ValueError(f"{folder}: no checkpoint in it; nothing was saved yet")
+    places = folders_of(folder)
     models = [ODRPO.load(place) for place in places]
     if timesteps is None and all(model.num_timesteps >= model.target for model in models):
         raise ValueError(

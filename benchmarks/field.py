@@ -149,6 +149,17 @@ def lines(results: Results, own: str, names: list[str]) -> list[list[str]]:
     return found
 
 
+def ratios(results: Results) -> dict[str, float]:
+    """How many times as fast as each peer ours is: the on-policy ones, and SAC."""
+    measures = {OURS_DEVICE: (OURS_HOST, *SB3, SBX_PPO, REJAX), OURS_REPLAY: tuple(SAC_OF)}
+    return {
+        name: round(middle(results, own, "speed") / middle(results, name, "speed"), 3)
+        for own, names in measures.items()
+        for name in names
+        if name in results
+    }
+
+
 def draw(results: Results, path: Path) -> None:
     """Speed, start-up, time to solved and memory as bars, on a logarithmic scale."""
     names = [name for name in results if "seconds" in results[name][0]]
@@ -218,7 +229,11 @@ def main(options: Options) -> None:
     target = options.out / ("field_quick" if options.quick else "field")
     target.parent.mkdir(parents=True, exist_ok=True)
     draw(results, target.with_suffix(".png"))
-    data = facts | {"results": results, "options": {k: str(v) for k, v in asdict(options).items()}}
+    data = facts | {
+        "ratios": ratios(results),
+        "results": results,
+        "options": {k: str(v) for k, v in asdict(options).items()},
+    }
     publish(report(facts, results, missing), data, target, console)
 
 

@@ -1,7 +1,14 @@
 """Strict modes: what JAX would quietly promote is an error here; and programs compiled once."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+
+# Before JAX looks: most of the time goes into compiling, which takes nearly half of it without
+# optimisation. `make test-all` runs the programs that users run.
+os.environ.setdefault(
+    "XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+)
 
 import hypothesis
 import jax
@@ -11,7 +18,7 @@ import pytest
 matplotlib.use("Agg")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
-# Most of the time goes into compiling: the workers share what they compile, and so do later runs.
+# The workers share what they compile, and so do later runs.
 jax.config.update("jax_compilation_cache_dir", str(Path(__file__).parent.parent / ".jax_cache"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 # Compilation makes the first example of a shape slow; seeds are fixed so that a failure comes back.

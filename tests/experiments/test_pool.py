@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,21 +23,23 @@ from odrpo.model import ODRPO
 
 RUN = Run("CartPole-v1", "odrpo-kl", 0, 6_000)
 SAVE_ALWAYS = """
-import json, sys
+import functools, json, os, sys
 from pathlib import Path
-import odrpo.run_folder, odrpo.experiments.status
-odrpo.run_folder.SECONDS_BETWEEN_SAVES = 0
+import odrpo.run_folder, odrpo.experiments.ours, odrpo.experiments.status
 odrpo.run_folder.SHARE_OF_TIME = 1e9
 odrpo.experiments.status.SECONDS = 0
+often = functools.partial(odrpo.experiments.ours.train, checkpoint_seconds=0.0)
+odrpo.experiments.ours.train = often
 from odrpo.experiments.runs import Run
 from odrpo.experiments.worker import main
-sys.exit(main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2])))
+sys.exit(main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2]), os.getppid()))
 """
 
 
 PARENT = """
-import subprocess, sys
-subprocess.run([sys.executable, "-m", "odrpo.experiments.worker", *sys.argv[1:]])
+import os, subprocess, sys
+command = [sys.executable, "-m", "odrpo.experiments.worker", *sys.argv[1:], str(os.getpid())]
+subprocess.run(command)
 """
 
 
@@ -111,7 +113,8 @@ def test_a_killed_run_ends_as_if_nothing_had_happened(tmp_path: Path) -> None:
                 os.kill(process.pid, signal.SIGKILL)
                 process.wait()
             time.sleep(0.002)
-    assert process.returncode == -signal.SIGKILL
+        assert process.returncode == -signal.SIGKILL
+        assert ODRPO.load(RUN.folder(killed)).num_timesteps > 0
     subprocess.run([*command, *asked, str(killed)], check=True)
     records = [read(RUN.record_file(out)) for out in (whole, killed)]
     assert tables_of(records[0]) == tables_of(records[1])
@@ -150,10 +153,26 @@ def test_a_worker_that_is_left_alone_stops(tmp_path: Path) -> None:
         assert ODRPO.load(folder / "model.odrpo").num_timesteps > 0
 
 
+def test_a_worker_whose_command_was_killed_before_it_looked_stops(tmp_path: Path) -> None:
+    run = Run("CartPole-v1", "odrpo-kl", 0, 1_000_000_000)
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    command = [sys.executable, "-m", "odrpo.experiments.worker", json.dumps(asdict(run))]
+    assert subprocess.run([*command, str(tmp_path), str(gone.pid)], timeout=60).returncode == 1
+
+
+def test_who_removes_a_record_and_asks_for_more_gets_all_of_it(tmp_path: Path) -> None:
+    run = Run("CliffWalking-v1", "odrpo-kl", 0, 1_000)
+    assert Pool(tmp_path, [run], jobs=1).work(quiet, never).done == [run]
+    run.record_file(tmp_path).unlink()
+    longer = replace(run, timesteps=2_000)
+    assert Pool(tmp_path, [longer], jobs=1).work(quiet, never).done == [longer]
+    assert read(run.record_file(tmp_path)).played[0, 0] < 1_000
+
+
 def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
     folder = RUN.folder(tmp_path)
-    folder.mkdir(parents=True)
-    ODRPO("CartPole-v1", radius=0.5).save(folder / "model.odrpo")
+    ODRPO("CartPole-v1", radius=0.5).learn(0, run_dir=folder)
     outcome = Pool(tmp_path, [RUN], jobs=1).work(quiet, never)
     assert "it holds a run with other settings" in outcome.failed[RUN]
 

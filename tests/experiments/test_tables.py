@@ -1,9 +1,11 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from odrpo.experiments.ablations import QUESTIONS, every_ablation
+from odrpo.experiments.page import limits
 from odrpo.experiments.publish import publish
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.experiments.tables import Results, at_a_glance, every_table
@@ -26,6 +28,37 @@ def test_last_tenth_shows_seeds_beside_the_paper() -> None:
     assert here[6] == "-300 (1)"
     assert here[3] == "-"
     assert rows["|paper, 300 k steps"][2] == "-16 ± 10"
+
+
+def test_where_the_paper_counts_episodes_equal_timesteps_have_a_row_of_their_own() -> None:
+    """What a run learned after the paper's 200 episodes counts in the second row alone."""
+    steps = np.arange(1.0, 401)
+    late = np.stack([steps, np.where(steps > 200, 500.0, 0.0), np.ones(400)], axis=1)
+    records = [made_up("CartPole-v1", "odrpo-kl", level=400.0)]
+    records += [made_up("CartPole-v1", "ppo", played=late)]
+    rows = of(records, "last_tenth")
+    assert rows["CartPole-v1|here, 1 k steps"][6] == "0 (1)"
+    assert rows["|here, 1 k steps"][6] == "500 (1)"
+    against = of(records, "against_baselines")
+    assert next(iter(against.values()))[3:5] == [
+        "+93 (+30 %)",
+        "-100 (-20 %)",
+    ]  # the paper's TRPO has 307
+
+
+def test_the_limits_are_those_of_the_records() -> None:
+    records = [made_up("CartPole-v1", "odrpo-kl", level=400.0), made_up("CartPole-v1", "ppo")]
+    told = " ".join(limits(records))
+    assert "CartPole-v1 1 k." in told
+    assert "a model of the transitions" not in told
+    assert "TRPO and A2C on Taxi-v4" in told
+    assert (
+        "**Below our goals**, which are for the paper's budgets, in training: CartPole-v1 400 (480)"
+        in told
+    )
+    other = " ".join(limits([made_up("Taxi-v4", "odrpo-kl", level=8.0)]))
+    assert "a model of the transitions" in other
+    assert "Below our goals" not in other
 
 
 def test_the_best_mean_is_bold() -> None:

@@ -3,9 +3,9 @@
 from typing import Any, Protocol
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from odrpo.envs import make
+from odrpo.envs.make import made
 
 SIDE_BY_SIDE = 16
 SEED = 10_000
@@ -29,11 +29,15 @@ class Player(Protocol):
 
 
 def play(player: Player, env: str, max_steps: int | None) -> Evaluation:
-    """Greedy episodes: returns, lengths, and what is counted in this environment."""
+    """Greedy episodes: returns, lengths, and what is counted in this environment.
+
+    They begin as Gymnasium has it, whatever we do with environments in training: records of all
+    versions are of the same episodes.
+    """
     episodes = EPISODES.get(env, OTHERWISE)
-    side = make(env, min(SIDE_BY_SIDE, episodes), "host", max_steps)
-    assert isinstance(side, VectorEnv)
-    count = side.num_envs
+    count = min(SIDE_BY_SIDE, episodes)
+    makers = [lambda: made(env, max_steps)] * count
+    side = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
     # Each plays its share, so that short episodes are not favoured.
     left = episodes // count + (np.arange(count) < episodes % count)
     counted = COUNTED.get(env, {})

@@ -141,9 +141,9 @@ def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str) -> np.ndar
     """The seeds of a method; returns their interquartile mean on an even grid."""
     if not runs:
         return np.zeros(0)
-    for run in runs:
-        axes.plot(run[:, 0], run[:, 1], color=colour, lw=0.5, alpha=0.3)
     grid, values = statistics.on_grid(runs)
+    for run in values:
+        axes.plot(grid, run, color=colour, lw=0.5, alpha=0.3)
     middle = statistics.interquartile_mean(values)
     axes.plot(grid, middle, color=colour, lw=1.8, label=name)
     if len(values) > 2:

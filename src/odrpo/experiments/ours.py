@@ -71,10 +71,10 @@ def _begun(run: Run, folder: Path) -> ODRPO:
     file, model = folder / "model.odrpo", model_of(run)
     if not (file.exists() or checkpoints_in(folder)):
         return model
-    begun = ODRPO.load(folder)
-    if begun.num_timesteps >= run.timesteps and not (folder / "progress.csv").exists():
+    if not (checkpoints_in(folder) or (folder / "progress.csv").exists()):
         file.unlink()  # its record was written, and is gone
         return model
+    begun = ODRPO.load(folder)
     if begun.config.to_json() != model.config.to_json() or begun.target > run.timesteps:
         raise ValueError(f"{folder}: it holds a run with other settings; remove it to run anew")
     return begun

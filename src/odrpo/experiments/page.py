@@ -4,27 +4,36 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from odrpo.experiments import published
 from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.figures import PLACES
 from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import Record
-from odrpo.experiments.tables import every_table
+from odrpo.experiments.runs import GROUPS, METHODS, OURS
+from odrpo.experiments.table import number
+from odrpo.experiments.tables import NAMES, Results, counts_episodes, every_table, steps
 from odrpo.presets import TASKS
 
-LIMITS = (
+ENVIRONMENTS = (
     "**Environments** are those of today: Taxi-v4, CliffWalking-v1, LunarLanderContinuous-v3 and "
     "MuJoCo v5 instead of v3, v0, v2 and v2. CliffWalking has a limit of 200 steps here, since it "
     "has none of its own and the paper names none. NChain-v0, which Gymnasium has dropped, is "
-    "ours, by the same rules.",
-    "**Budgets**: every method has the same timesteps on a task, {budgets}. With continuous "
-    "actions these are fewer than the paper's where the table says so.",
+    "ours, by the same rules."
+)
+EPISODES = (
+    " On CartPole and Acrobot the paper counts episodes, which are longer or shorter by what a "
+    "method has learned: tables show both counts."
+)
+SETTINGS = (
     "**Settings**: ours are tuned, on other seeds than are shown; the baselines have what RL "
     "Baselines3 Zoo has published, and their defaults where it has nothing (the tabular tasks, "
-    "whose states they see one-hot; Reacher and InvertedPendulum for TRPO and A2C). Their networks "
-    "are 64 x 64 where the Zoo names no others.",
+    "whose states they see one-hot; Reacher and InvertedPendulum for TRPO and A2C). Networks are "
+    "not of one size: theirs 64 x 64 or what the Zoo names, up to 256 x 256; ours 32 x 32 or "
+    "64 x 64 with discrete actions, 128 x 128 with continuous ones."
+)
+A_MODEL = (
     "**Tabular tasks**: our presets learn a model of the transitions, which TRPO, PPO and A2C do "
-    'not; the rows "without a model" do not either.',
-    "**Seeds** of each method: {seeds}.",
+    'not; the rows "without a model" do not either.'
 )
 
 
@@ -36,7 +45,7 @@ def results_page(records: Sequence[Record], findings: Findings, page: Path, figu
         "Made from the records of all runs by `odrpo reproduce`; `odrpo report` makes a page of "
         "them that can be explored. " + _facts(records),
         "## First, the limits",
-        _bullets(LIMITS).format(budgets=_budgets(records), seeds=_seeds(records)),
+        _bullets(limits(records)),
         *_compared(findings),
         "## Tables",
     ]
@@ -88,9 +97,55 @@ def _facts(records: Sequence[Record]) -> str:
     )
 
 
-def _budgets(records: Sequence[Record]) -> str:
-    found = {record.env: record.timesteps for record in records}
-    return ", ".join(f"{env} {found[env] / 1000:g} k" for env in TASKS if env in found)
+def limits(records: Sequence[Record]) -> list[str]:
+    """What these records can't say, in Markdown."""
+    results = Results(records)
+    every = ", ".join(f"{env} {steps(results, env).removesuffix(' steps')}" for env in results.envs)
+    told = [
+        ENVIRONMENTS,
+        f"**Budgets**: every method has the same timesteps on a task, {every}. With continuous "
+        "actions these are fewer than the paper's where the table says so.",
+        SETTINGS,
+    ]
+    told[1] += EPISODES if any(map(counts_episodes, results.envs)) else ""
+    if any(env in GROUPS["tabular"] for env in results.envs):
+        told.append(A_MODEL)
+    told.append(f"**Seeds** of each method: {_seeds(records)}.")
+    missing = [f"{_of(names)} on {_of(envs)}" for envs, names in _not_run(results).items()]
+    if missing:
+        told.append(
+            f"**Not run here**: {'; '.join(missing)}. What tables have there is the paper's or "
+            "RL Zoo's, and says so; the Zoo's agents are trained for longer."
+        )
+    below = _below_goals(results)
+    if below:
+        told.append(
+            f"**Below our goals**, which are for the paper's budgets, in training: {_of(below)}."
+        )
+    return told
+
+
+def _not_run(results: Results) -> dict[tuple[str, ...], list[str]]:
+    """Tasks of the paper, and the names of the methods that have no records there."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for method in METHODS:
+        envs = tuple(env for env in TASKS if not results.of(env, method))
+        found.setdefault(envs, []).append(NAMES[method])
+    found.pop((), None)
+    return found
+
+
+def _below_goals(results: Results) -> list[str]:
+    found = []
+    for env in results.envs:
+        means = [mean for m in OURS if (mean := results.mean(env, m)) is not None]
+        if means and max(means) < published.GOALS[env]:
+            found.append(f"{env} {number(max(means))} ({number(published.GOALS[env])})")
+    return found
+
+
+def _of(names: Sequence[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _seeds(records: Sequence[Record]) -> str:

@@ -73,7 +73,7 @@ class Pool:
         threads = dict.fromkeys(ONE_THREAD, "1")
         cache = {"JAX_COMPILATION_CACHE_DIR": str((self.out / "runs" / "cache").resolve())}
         command = [sys.executable, "-m", "odrpo.experiments.worker"]
-        command += [json.dumps(asdict(run)), str(self.out)]
+        command += [json.dumps(asdict(run)), str(self.out), str(os.getpid())]
         with (folder / "log.txt").open("w") as log:
             process = subprocess.Popen(
                 command,

@@ -75,6 +75,11 @@ def last_tenth(results: Results) -> Table:
         cells = [_spread(values, best) for values in here.values()]
         goal = Cell(number(published.GOALS[env]))
         rows.append([Cell(env), Cell(f"here, {budget(results, env)}"), *cells, goal])
+        if counts_episodes(env):
+            here = {m: results.values(env, m, statistics.at_the_end) for m in METHODS}
+            best = max((v.mean() for v in here.values() if len(v)), default=None)
+            cells = [_spread(values, best) for values in here.values()]
+            rows.append([Cell(""), Cell(f"here, {steps(results, env)}"), *cells, Cell("")])
         free = {m: results.values(env, f"{m}+model-free", statistics.last_tenth) for m in OURS}
         if any(len(values) for values in free.values()):
             cells = [_spread(free.get(m, np.zeros(0)), None) for m in METHODS]
@@ -88,7 +93,9 @@ def last_tenth(results: Results) -> Table:
         rows,
         [
             "Mean ± standard deviation of the seeds, the number of seeds in brackets; in bold the "
-            "best mean run here. Goals are for the paper's budgets.",
+            "best mean run here. Goals are for the paper's budgets. Where the paper counts "
+            "episodes, methods that keep the pole up for longer have more timesteps in them: the "
+            "row below is after the same timesteps for all.",
         ],
     )
 
@@ -142,16 +149,34 @@ def against_baselines(results: Results) -> Table:
                 Cell(f"{number(ours[mine])} ({NAMES[mine]})"),
                 Cell(f"{number(theirs[its])} ({NAMES[its]}, {'here' if its in here else 'paper'})"),
                 Cell(_difference(ours[mine], theirs[its]), ours[mine] > theirs[its]),
+                Cell(_at_equal_timesteps(results, env)),
                 Cell(_difference(best_ours, best)),
             ]
         )
     return Table(
         "against_baselines",
         "Our best against the best baseline",
-        ["task", "ours", "best baseline", "difference", "the paper's difference"],
+        [
+            *("task", "ours", "best baseline", "difference"),
+            *("after equal timesteps", "the paper's difference"),
+        ],
         rows,
-        ["Last tenth of the training episodes. A baseline that was not run here is the paper's."],
+        [
+            "Last tenth of the training episodes: within the paper's number of them, and after "
+            "the same timesteps for all where that is not the same. A baseline that was not run "
+            "here is the paper's, with its budget."
+        ],
     )
+
+
+def _at_equal_timesteps(results: Results, env: str) -> str:
+    """Of the best of ours and of theirs that were run here; empty: the difference says it."""
+    if not counts_episodes(env):
+        return ""
+    every = {m: results.values(env, m, statistics.at_the_end) for m in METHODS}
+    ours = [every[m].mean() for m in OURS if len(every[m])]
+    theirs = [every[m].mean() for m in BASELINES if len(every[m])]
+    return _difference(max(ours), max(theirs)) if ours and theirs else "-"
 
 
 def taxi(results: Results) -> Table:
@@ -185,7 +210,7 @@ def taxi(results: Results) -> Table:
 
 def wall_clock(results: Results) -> Table:
     """Seconds for 10^5 timesteps of training."""
-    envs = [env for env in results.envs if TASKS[env].episodes or env not in LOCOMOTION]
+    envs = [env for env in results.envs if counts_episodes(env) or env not in LOCOMOTION]
     rows = []
     for method in METHODS:
         cells = []
@@ -227,7 +252,9 @@ def greedy(results: Results) -> Table:
         rows,
         [
             "Mean return over 30 to 1000 episodes in Gymnasium's own environments, ± standard "
-            f"deviation over seeds. {published.ZOO}, after 100 k to 5 M steps.",
+            "deviation over seeds. All play the same episodes, so that ± 0 says that policies are "
+            "equal, not that they are known without error: a mean may lie above the optimum. "
+            f"{published.ZOO}, after 100 k to 5 M steps.",
         ],
     )
 
@@ -282,11 +309,24 @@ def at_a_glance(results: Results) -> Table:
 
 def budget(results: Results, env: str) -> str:
     """How long the runs of a task were, as the table counts it."""
-    episodes = TASKS[env].episodes if env in TASKS else None
-    steps = {r.timesteps for (found, _), own in results.found.items() if found == env for r in own}
-    if episodes and steps == {TASKS[env].timesteps}:
-        return f"{episodes} episodes"
-    return " or ".join(f"{value / 1000:g} k steps" for value in sorted(steps))
+    if counts_episodes(env) and _timesteps(results, env) == [TASKS[env].timesteps]:
+        return f"{TASKS[env].episodes} episodes"
+    return steps(results, env)
+
+
+def steps(results: Results, env: str) -> str:
+    """How long the runs of a task were."""
+    return " or ".join(f"{value / 1000:g} k steps" for value in _timesteps(results, env))
+
+
+def counts_episodes(env: str) -> bool:
+    """Whether the paper's budget of a task is a number of episodes."""
+    return env in TASKS and TASKS[env].episodes is not None
+
+
+def _timesteps(results: Results, env: str) -> list[int]:
+    every = [record for (found, _), own in results.found.items() if found == env for record in own]
+    return sorted({record.timesteps for record in every})
 
 
 def _spread(values: np.ndarray, best: float | None) -> Cell:

@@ -7,7 +7,6 @@ from odrpo.presets import TASKS, of_metric
 
 FINITE = ("Taxi-v4", "NChain-v0", "CliffWalking-v1")
 CLASSIC = ("CartPole-v1", "Acrobot-v1")
-CHEETAH = ("HalfCheetah-v5",)
 BOXES = ("InvertedPendulum-v5", "Reacher-v5", "LunarLanderContinuous-v3")
 KL, WASSERSTEIN = ("kl",), ("wasserstein",)
 BOTH = KL + WASSERSTEIN
@@ -62,11 +61,4 @@ VARIANTS: dict[str, Variant] = {
     "monte-carlo": Variant("advantages", CLASSIC, BOTH, {"returns": "monte_carlo"}),
     "squared-error": Variant("projection", CLASSIC, BOTH, {"projection": "squared_error"}),
     "gaussian": Variant("policy", BOXES, KL, {"policy": "gaussian"}),
-    "candidates-4": Variant("cheetah", CHEETAH, KL, {"candidates": 4}),
-    "candidates-64": Variant("cheetah", CHEETAH, KL, {"candidates": 64}),
-    "no-ascent": Variant("cheetah", CHEETAH, KL, {"candidate_ascent": 0.0}),
-    "no-embedding": Variant("cheetah", CHEETAH, KL, {"embedding": 0}),
-    "next-actions-1": Variant("cheetah", CHEETAH, KL, {"next_actions": 1}),
-    "pessimism-0": Variant("cheetah", CHEETAH, KL, {"pessimism": 0.0}),
-    "n-step-3": Variant("cheetah", CHEETAH, KL, {"n_step": 3}),
 }

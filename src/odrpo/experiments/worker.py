@@ -1,4 +1,4 @@
-"""One run in a process of its own: `python -m odrpo.experiments.worker RUN OUT`."""
+"""One run in a process of its own: `python -m odrpo.experiments.worker RUN OUT PARENT`."""
 
 import json
 import os
@@ -19,9 +19,12 @@ PATIENCE = 300.0
 """Seconds for the worker of a command that was killed to notice and to save."""
 
 
-def main(run: Run, out: Path) -> int:
-    """Do the run, or go on with it, and write its record; returns the exit code."""
-    folder, parent = run.folder(out), os.getppid()
+def main(run: Run, out: Path, parent: int) -> int:
+    """Do the run, or go on with it, and write its record; returns the exit code.
+
+    `parent` is the process that began it: a worker that is left alone stops.
+    """
+    folder = run.folder(out)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / "lock", timeout=PATIENCE), StopRequest() as request:
 
@@ -51,7 +54,7 @@ def main(run: Run, out: Path) -> int:
 
 if __name__ == "__main__":
     try:
-        code = main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2]))
+        code = main(Run(**json.loads(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))
     except Exception as error:
         traceback.print_exc()
         # Last, and in one line: that is what is shown of it.

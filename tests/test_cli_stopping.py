@@ -15,6 +15,7 @@ import pytest
 import odrpo
 from odrpo import cli
 from odrpo.cli import train as train_command
+from odrpo.records import Records
 from odrpo.run_folder import RunFolder, read_episodes
 from odrpo.signals import StopRequest
 
@@ -134,6 +135,58 @@ def test_a_request_before_the_first_update_is_heard(tmp_path: Path) -> None:
     assert stop()
     assert model.num_timesteps == 0
     assert odrpo.ODRPO.load(tmp_path / "model.odrpo").target == 64
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_in_python_too_a_signal_stops_after_the_update(
+    number: int,
+    kind: type[BaseException],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture,
+) -> None:
+    before = [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)]
+    model = odrpo.ODRPO("CliffWalking-v1", num_envs=4, num_steps=16)
+    with monkeypatch.context() as patch:
+        signal_at(patch, 320, number)
+        with pytest.raises(kind):
+            model.learn(640, run_dir=tmp_path)
+    assert [signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)] == before
+    told = f"stopped at 320 timesteps; what is saved in {tmp_path} goes on"
+    assert told in capsys.readouterr().err
+    again = odrpo.ODRPO.load(tmp_path)
+    assert (again.num_timesteps, again.target) == (320, 640)
+    again.learn(320, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == list(range(64, 641, 64))
+
+
+def test_a_second_signal_ends_at_once_and_the_last_checkpoint_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes in the midst of taking in an update: what is half done is not saved."""
+    model = odrpo.ODRPO("CliffWalking-v1", num_envs=4, num_steps=16)
+    monkeypatch.setattr("odrpo.signals.PATIENCE", 0.0)
+    add = Records.add
+
+    def interrupted(self: Records, *rest: Any) -> dict[str, float]:
+        if self.timesteps == 256:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGTERM)
+        return add(self, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Records, "add", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            model.learn(640, run_dir=tmp_path, checkpoint_timesteps=64)
+    again = odrpo.ODRPO.load(tmp_path)
+    assert again.num_timesteps == 256
+    again.learn(384, run_dir=tmp_path)
+    never = odrpo.ODRPO("CliffWalking-v1", num_envs=4, num_steps=16).learn(640)
+    states = np.arange(48)
+    np.testing.assert_array_equal(again.probabilities(states), never.probabilities(states))
 
 
 @pytest.mark.slow

@@ -167,3 +167,16 @@ def test_memory_is_taken_as_it_fills() -> None:
 def _assert_equal(one: Any, other: Any) -> None:
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_huge_reward_spoils_nothing_that_a_file_keeps() -> None:
+    """Its square has no room in float32; what is described can be restored."""
+    replay = Replay(100, 2, seed=0)
+    batch = steps(0, 20)
+    batch.reward[3, 0] = 1e30
+    replay.add(batch)
+    replay.add(steps(20, 20))
+    assert np.isfinite(replay.reward_square)
+    again = Replay(100, 2, seed=0)
+    again.restore([replay.rows(0, 40)], replay.described())
+    assert again.reward_square == replay.reward_square

@@ -130,6 +130,101 @@ def test_seeds_that_were_killed_before_all_had_a_folder_are_missed(tmp_path: Pat
     assert run_folder.folders_of(tmp_path) == [places[0], places[2]]
 
 
+@pytest.mark.parametrize("which", ["progress.csv", "episodes.csv"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace(b"timesteps", b"timestepz", 1),
+        lambda text: text.replace(b"\n", b'\n"', 3),
+        lambda text: text[:200] + bytes(range(256)) + text[300:],
+        lambda text: text.replace(b",", b",abc,", 60),
+        lambda text: text[: len(text) // 2] + b"x" * 200_000 + text[len(text) // 2 :],
+    ],
+    ids=["header", "quotes", "binary", "columns", "long"],
+)
+def test_a_damaged_log_is_kept_and_told(damage: Any, which: str, tmp_path: Path) -> None:
+    cliff().learn(1280, run_dir=tmp_path)
+    path = tmp_path / which
+    path.write_bytes(damage(path.read_bytes()))
+    content = path.read_bytes()
+    again = odrpo.ODRPO.load(tmp_path)
+    with pytest.warns(UserWarning, match=f"{which}: .* of its lines can't be read"):
+        again.learn(64, run_dir=tmp_path)
+    assert (tmp_path / f"{which}.damaged").read_bytes() == content
+    assert column(tmp_path, "timesteps")[-1] == 1344
+    read_episodes(tmp_path / "episodes.csv")
+
+
+def test_a_log_that_ends_in_the_midst_of_a_line_is_not_damaged(tmp_path: Path) -> None:
+    cliff().learn(640, run_dir=tmp_path)
+    with (tmp_path / "progress.csv").open("a") as file:
+        file.write("704,12,-5")
+    odrpo.ODRPO.load(tmp_path).learn(64, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == list(range(64, 705, 64))
+    assert not list(tmp_path.glob("*.damaged"))
+
+
+def test_links_in_a_folder_lead_nowhere(tmp_path: Path) -> None:
+    """Whose folder it is decides on nothing outside of it."""
+    run, precious = tmp_path / "run", tmp_path / "precious"
+    cliff().learn(64, run_dir=run)
+    precious.write_text("mine")
+    names = ("progress.partial", "episodes.partial", ".config.json.partial", ".partial.curve.png")
+    for name in (*names, "curve.png", "config.json"):
+        (run / name).unlink(missing_ok=True)
+        (run / name).symlink_to(precious)
+    odrpo.ODRPO.load(run).learn(640, run_dir=run)
+    assert precious.read_text() == "mine"
+    assert column(run, "timesteps")[-1] == 704
+
+
+@pytest.mark.parametrize("name", ["checkpoints", "checkpoints/replay"])
+def test_a_link_for_a_folder_is_refused(name: str, tmp_path: Path) -> None:
+    run, precious = tmp_path / "run", tmp_path / "precious"
+    cliff().learn(64, run_dir=run)
+    precious.mkdir()
+    if (run / name).exists():
+        (run / name).rename(tmp_path / "aside")
+        shutil.copytree(tmp_path / "aside", precious, dirs_exist_ok=True)
+    before = sorted(precious.iterdir())
+    (run / name).symlink_to(precious)
+    with pytest.raises(ValueError, match=f"{name}: it is a link"):
+        odrpo.ODRPO.load(run).learn(64, run_dir=run)
+    assert sorted(precious.iterdir()) == before
+
+
+def test_what_is_not_ours_stays(tmp_path: Path) -> None:
+    cliff().learn(64, run_dir=tmp_path)
+    for name in ("999999999999.odrpo", "replay/@eaDir", "replay/rows-0-1-00000000.odrpo"):
+        (tmp_path / "checkpoints" / name).mkdir(parents=True)
+    (tmp_path / "checkpoints" / "replay" / "notes.txt").write_text("mine")
+    odrpo.ODRPO.load(tmp_path).learn(64, run_dir=tmp_path)
+    assert (tmp_path / "checkpoints" / "replay" / "notes.txt").exists()
+    assert odrpo.ODRPO.load(tmp_path).num_timesteps == 128
+
+
+def test_a_run_that_has_gone_on_elsewhere_is_not_overwritten(tmp_path: Path) -> None:
+    first = cliff().learn(128, run_dir=tmp_path)
+    odrpo.ODRPO.load(tmp_path).learn(640, run_dir=tmp_path)
+    with pytest.raises(ValueError, match="has since gone on to 768 timesteps; go on with ODRPO"):
+        first.learn(64, run_dir=tmp_path)
+    assert column(tmp_path, "timesteps") == list(range(64, 769, 64))
+
+
+def test_a_model_that_only_lies_in_a_folder_does_not_take_it_over(tmp_path: Path) -> None:
+    cliff().learn(640, run_dir=tmp_path)
+    cliff(seed=7).save(tmp_path / "other.odrpo")
+    with pytest.raises(ValueError, match="holds another run"):
+        odrpo.ODRPO.load(tmp_path / "other.odrpo").learn(64, run_dir=tmp_path)
+
+
+@pytest.mark.parametrize("text", ['{"seeds": [1e999]}', "[" * 200_000, '{"seeds": 3}'])
+def test_an_odd_config_is_passed_over(text: str, tmp_path: Path) -> None:
+    cliff().learn(64, run_dir=tmp_path / "seed_3")
+    (tmp_path / "seed_3" / "config.json").write_text(text)
+    assert run_folder.folders_of(tmp_path) == [tmp_path / "seed_3"]
+
+
 def test_seeds_on_the_device_stop_together() -> None:
     models = [cliff(seed=seed) for seed in range(2)]
     odrpo.train(models, 640, stop=lambda: models[1].num_timesteps >= 128)

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import reprlib
 import zlib
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from safetensors.numpy import save_file
 FORMAT = 3
 DAMAGED = (
     *(SafetensorError, LookupError, TypeError, ValueError),
-    *(AttributeError, RecursionError),
+    *(AttributeError, RecursionError, OverflowError, MemoryError),
 )
 """What reading a file that is none of ours may raise."""
+MOST_TOLD = 300
+"""Characters of what is told of a file."""
 
 
 def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
@@ -29,7 +32,7 @@ def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> 
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             # As open to others as any file of this user: safetensors would keep it to itself.
-            partial.touch()
+            fresh(partial)
             mode = partial.stat().st_mode
             save_file(arrays, partial, metadata=metadata)
             partial.chmod(mode)
@@ -46,8 +49,7 @@ def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> 
 
 def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """The arrays and the header of a file."""
-    if not path.is_file():
-        raise ValueError(f"{path}: there is no such file")
+    _read_through(path)
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -57,14 +59,39 @@ def read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
                 arrays = {name: file.get_tensor(name) for name in sorted(file.keys())}
                 if told != checksum(arrays, metadata["odrpo"]):
                     raise ValueError("its checksum is wrong")
-    except DAMAGED as error:
-        raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({error})") from error
+    except (*DAMAGED, OSError) as error:
+        what = plain(str(error))
+        raise ValueError(f"{path}: this is no odrpo model, or it is damaged ({what})") from error
     if header["format"] != FORMAT:
         raise ValueError(
-            f"{path}: its format is {header['format']}, this version of odrpo reads {FORMAT}; "
-            f"it was written by odrpo {header.get('version')}"
+            f"{path}: its format is {reprlib.repr(header['format'])}, this version of odrpo reads "
+            f"{FORMAT}; it was written by odrpo {reprlib.repr(header.get('version'))}"
         )
     return arrays, header
+
+
+def plain(text: str) -> str:
+    """What may come from a file, without what a terminal would obey, and of bounded length."""
+    kept = "".join(c if c.isprintable() else "?" for c in text[: MOST_TOLD + 1])
+    return kept if len(kept) <= MOST_TOLD else f"{kept[:MOST_TOLD]}..."
+
+
+def _read_through(path: Path) -> None:
+    """Whatever keeps a file from being read is told here.
+
+    Safetensors calls all of it a missing file, and a disk that fails under the map by which it
+    reads would end the process.
+    """
+    try:
+        if not path.is_file():
+            raise FileNotFoundError
+        with path.open("rb", buffering=0) as file:
+            while file.read(2**20):
+                pass
+    except FileNotFoundError as error:
+        raise ValueError(f"{path}: there is no such file") from error
+    except OSError as error:
+        raise ValueError(f"{path}: it can't be read ({error.strerror or error})") from error
 
 
 def checksum(arrays: dict[str, np.ndarray], text: str = "") -> str:
@@ -75,6 +102,13 @@ def checksum(arrays: dict[str, np.ndarray], text: str = "") -> str:
         total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
         total = zlib.crc32(np.ascontiguousarray(array).data, total)
     return f"{total:08x}"
+
+
+def fresh(path: Path) -> Path:
+    """An empty file, never what a link in a folder from somebody else leads to."""
+    path.unlink(missing_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    return path
 
 
 def sync(path: Path) -> None:

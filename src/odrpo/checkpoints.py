@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from odrpo import checkpoint, model_files
 from odrpo.model_files import Stored
-from odrpo.replay_files import replay_folder, row_files, write_rows
+from odrpo.replay_files import is_row_file, replay_folder, row_files, write_rows
 
 if TYPE_CHECKING:
     from odrpo.model import ODRPO
@@ -27,9 +27,13 @@ class Checkpoints:
     def __init__(self, folder: Path) -> None:
         """What is there is looked through: what it refers to must stay."""
         self.folder, self.inner = folder, folder / "checkpoints"
-        for place in (folder, self.inner):
+        for place in (self.inner, self.inner / "replay"):
+            if place.is_symlink():
+                raise ValueError(f"{place}: it is a link; put a folder in its place")
+        for place in (folder, self.inner, self.inner / "replay"):
             for partial in place.glob(".*.odrpo.*.partial"):  # of a process that was killed
-                partial.unlink(missing_ok=True)
+                if not partial.is_dir():
+                    partial.unlink(missing_ok=True)
         self.rows: dict[Path, list[str]] = {}
         """The files of the replay that each checkpoint needs."""
         for path in checkpoints_in(folder):
@@ -64,15 +68,32 @@ class Checkpoints:
             path.unlink(missing_ok=True)
             del self.rows[path]
         needed = {name for names in self.rows.values() for name in names}
-        for path in (self.inner / "replay").glob("*"):
-            if path.name not in needed:
+        for path in (self.inner / "replay").glob("*.odrpo"):
+            unneeded = is_row_file(path.name) and path.name not in needed
+            if unneeded and not path.is_dir():
                 path.unlink(missing_ok=True)
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
     """Those of a run, the newest first."""
     every = (folder / "checkpoints").glob("*.odrpo")
-    return sorted((path for path in every if path.stem.isdecimal()), reverse=True)
+    return sorted(
+        (path for path in every if path.stem.isdecimal() and path.is_file()), reverse=True
+    )
+
+
+def newest_timesteps(folder: Path) -> int:
+    """How far the newest of them is, be it whole or not; -1: there is none."""
+    return max((int(path.stem) for path in checkpoints_in(folder)), default=-1)
+
+
+def run_of(path: Path) -> Path | None:
+    """The folder of the run that a file is a checkpoint of, or its model.odrpo; or that folder."""
+    if path.is_dir():
+        return path
+    if path.parent.name == "checkpoints":
+        return path.parent.parent
+    return path.parent if path.name == MODEL else None
 
 
 def newest(folder: Path) -> Stored:

@@ -25,7 +25,6 @@ from odrpo.model_files import empty_replay
 from odrpo.presets import PresetName, settings_for
 from odrpo.records import Records
 from odrpo.replay import Replay
-from odrpo.replay_files import replay_folder
 from odrpo.rollout import device
 from odrpo.rollout.host import HostWalkers
 from odrpo.rollout.position import Position
@@ -266,8 +265,8 @@ class ODRPO:
         model._begin()
         for field in dataclasses.fields(stored):
             setattr(model, field.name, getattr(stored, field.name))
-        folder = path if path.is_dir() else replay_folder(path).parent.parent
-        model.folders.add(folder.resolve())
+        if (folder := checkpoints.run_of(path)) is not None:
+            model.folders[folder.resolve()] = checkpoints.newest_timesteps(folder)
         model._source = stored.env_id
         if env is None and stored.env_id is not None and ":" in stored.env_id:
             # Gymnasium would import the module before the colon: a file must not decide on that.
@@ -304,8 +303,8 @@ class ODRPO:
                 raise ValueError(f"env: it has {its}, the model was trained for {mine}")
 
     def _begin(self) -> None:
-        # A model goes on in the folder that it began, or that it was loaded from.
-        self.folders = set[Path]()
+        # It goes on in folders that it began, or was loaded from: how far it knows each to be.
+        self.folders = dict[Path, int]()
         self.walkers = self.position = None
         self.callbacks = []
         self.replay = None

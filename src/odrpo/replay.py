@@ -61,10 +61,12 @@ class Replay:
             )
         self.put({name: np.asarray(getattr(batch, name)) for name in FIELDS}, self.added)
         valid = np.asarray(batch.valid)
-        square = np.mean(np.asarray(batch.reward)[valid] ** 2) if valid.any() else 0
+        reward = np.asarray(batch.reward, np.float64)[valid]  # a square of float32 may have no room
+        square = float(np.mean(reward**2)) if len(reward) else 0.0
         self.added += len(valid)
-        share = len(valid) / self.added
-        self.reward_square = np.float32(self.reward_square + share * (square - self.reward_square))
+        before = float(self.reward_square)
+        mean = before + len(valid) / self.added * (square - before)
+        self.reward_square = np.float32(min(mean, float(np.finfo(np.float32).max)))
 
     def put(self, rows: dict[str, np.ndarray], first: int) -> None:
         """Rows in their places, counted from the beginning; memory is taken as it is needed."""

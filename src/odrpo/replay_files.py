@@ -74,6 +74,11 @@ def _range(name: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
+def is_row_file(name: str) -> bool:
+    """Whether it is called as those that `write_rows` writes."""
+    return NAME.fullmatch(name) is not None
+
+
 def _is_full(name: str, size: int) -> bool:
     first, end = _range(name)
     return first % size == 0 and end - first == size

@@ -10,7 +10,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from odrpo.callbacks import Callback, Row
-from odrpo.checkpoints import MODEL, Checkpoints, checkpoints_in
+from odrpo.checkpoint import fresh
+from odrpo.checkpoints import MODEL, Checkpoints, checkpoints_in, newest_timesteps
 from odrpo.run_logs import DENSE_EPISODES, DENSE_UPDATES, Events, Log, is_logged, read_episodes
 
 SHARE_OF_TIME = 0.01
@@ -45,14 +46,11 @@ class RunFolder(Callback):
     def before_training(self) -> None:
         """Write what is known before the first step, so that a run can be resumed from there."""
         model = self.model
-        if holds_run(self.folder) and self.folder.resolve() not in model.folders:
-            raise ValueError(
-                f"run_dir: {self.folder} holds another run; go on with ODRPO.load of it, or use "
-                "another folder"
-            )
+        self._refuse_other_runs()
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock()
+            self._refuse_other_runs()  # what another process has done here until it let go
             self.checkpoints = Checkpoints(self.folder)
             self.checkpoints.forget_later(model.num_timesteps)
             self._describe()
@@ -62,7 +60,21 @@ class RunFolder(Callback):
             raise OSError(
                 error.errno, f"run_dir: it can't be written ({reason})", str(self.folder)
             ) from error
-        model.folders.add(self.folder.resolve())
+
+    def _refuse_other_runs(self) -> None:
+        """What is in the folder must be what the model has written, or was loaded from."""
+        known = self.model.folders.get(self.folder.resolve())
+        newest = newest_timesteps(self.folder)
+        if holds_run(self.folder) and known is None:
+            raise ValueError(
+                f"run_dir: {self.folder} holds another run; go on with ODRPO.load of it, or use "
+                "another folder"
+            )
+        if known is not None and newest > known:
+            raise ValueError(
+                f"run_dir: the run in {self.folder} has since gone on to {newest} timesteps; "
+                "go on with ODRPO.load of it, or use another folder"
+            )
 
     def _lock(self) -> None:
         self.lock = FileLock(self.folder / ".lock")
@@ -80,10 +92,10 @@ class RunFolder(Callback):
         described |= {"env": model.env_id, "max_steps": model.max_steps, "seed": model.seed}
         described |= {"backend": model.backend, "timesteps": model.target}
         text = json.dumps(described | {"config": model.config.to_json()}, indent=2)
-        partial = self.folder / ".config.json.partial"
+        partial = fresh(self.folder / ".config.json.partial")
         partial.write_text(text + "\n")
         partial.replace(self.folder / "config.json")
-        self.checkpoints.save(model, self._extra())
+        self._checkpoint()
 
     def on_training_start(self) -> None:
         """Open the files; what was logged after the last checkpoint is cut off."""
@@ -135,6 +147,9 @@ class RunFolder(Callback):
 
     def after_training(self) -> None:
         """Leave the folder to others."""
+        if self.is_open:  # it was to end at once
+            self.is_open = False
+            self.events.close()
         if hasattr(self, "lock"):
             self.lock.release()
 
@@ -153,7 +168,7 @@ class RunFolder(Callback):
     def _save(self) -> None:
         began = time.monotonic()
         self._write(surely=True)  # first: a checkpoint must never be ahead of the logs
-        self.checkpoints.save(self.model, self._extra())
+        self._checkpoint()
         self.saved = time.monotonic()
         self.saved_timesteps = self.model.num_timesteps
         self.cost = self.saved - began
@@ -163,6 +178,12 @@ class RunFolder(Callback):
         self.episodes.write(surely)
         self.events.write(surely)
         self.written = time.monotonic()
+
+    def _checkpoint(self) -> None:
+        try:
+            self.checkpoints.save(self.model, self._extra())
+        finally:  # it may be there, and have failed later
+            self.model.folders[self.folder.resolve()] = newest_timesteps(self.folder)
 
     def _extra(self) -> dict[str, Any]:
         known = [(type(hook).__name__, hook.to_json()) for hook in self.others]
@@ -198,7 +219,7 @@ def _seeds_beside(place: Path) -> list[int]:
     try:
         seeds = json.loads((place / "config.json").read_text()).get("seeds", [])
         return [int(seed) for seed in seeds]
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return []  # it is there for people; somebody may have changed it
 
 
@@ -208,7 +229,9 @@ def draw_runs(folders: Sequence[Path], path: Path, title: str) -> None:
 
     curves = [smoothed(read_episodes(folder / "episodes.csv")) for folder in folders]
     if any(len(timesteps) for timesteps, _ in curves):
-        draw_curves({"": curves}, path, title)
+        partial = fresh(path.with_name(f".partial.{path.name}"))
+        draw_curves({"": curves}, partial, title)
+        partial.replace(path)
 
 
 def _last(items: list[Any], count: int) -> list[Any]:

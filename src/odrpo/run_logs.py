@@ -7,10 +7,11 @@ import math
 import os
 import platform
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
-from odrpo.checkpoint import sync
+from odrpo.checkpoint import fresh, sync
 from odrpo.records import Episode, Records
 
 DENSE_UPDATES, DENSE_EPISODES = 10_000, 100_000
@@ -25,9 +26,17 @@ class Log:
         self.path, self.size = path, 0
         self.waiting: list[dict[str, Any]] = []
         self.names: list[str] = []
-        kept = [row for row in _rows(path) if _is_known(row, timesteps)]
+        kept, lost = _known_rows(path, timesteps)
+        if lost:
+            copy = path.with_name(f"{path.name}.damaged")
+            path.replace(copy)
+            warnings.warn(
+                f"{path}: {lost} of its lines can't be read; the others stay, and {copy.name} has "
+                "all of them",
+                stacklevel=2,
+            )
         # Never a moment without what is known: a new file takes the place of the old one.
-        partial = path.with_suffix(".partial")
+        partial = fresh(path.with_suffix(".partial"))
         with partial.open("wb") as file:
             file.write(self._text(kept))
             file.flush()
@@ -132,7 +141,7 @@ def read_episodes(path: Path) -> list[Episode]:
     """The episodes of a run, from its folder."""
     with path.open(newline="") as file:
         return [
-            Episode(int(row["timesteps"]), float(row["episode_return"]), int(row["length"]))
+            Episode(int(row["timesteps"]), float(row["episode_return"]), int(float(row["length"])))
             for row in csv.DictReader(file)
         ]
 
@@ -150,14 +159,30 @@ def _stride(number: int, dense: int) -> int:
     return stride
 
 
-def _is_known(row: dict[str, Any], timesteps: int) -> bool:
-    """Whether a row is whole, and not of a time after the model was saved."""
-    at = row.get("timesteps") or ""
-    return None not in row.values() and at.isdecimal() and 0 < int(at) <= timesteps
+def _known_rows(path: Path, timesteps: int) -> tuple[list[dict[str, Any]], int]:
+    """The rows up to `timesteps`, and how many lines there are that no writing can have left.
 
-
-def _rows(path: Path) -> list[dict[str, Any]]:
+    Whatever comes after may be there in part: it was written after the model was saved.
+    """
     if not path.exists():
-        return []
-    with path.open(newline="", errors="replace") as file:
-        return list(csv.DictReader(file))
+        return [], 0
+    names, *lines = path.read_bytes().decode(errors="replace").splitlines() or [""]
+    header = names.split(",")
+    rows = [dict(zip(header, line.split(","), strict=False)) for line in lines]
+    known = [
+        row
+        for row, line in zip(rows, lines, strict=True)
+        if line.count(",") == names.count(",") and _is_of_numbers(row)
+    ]
+    kept = [row for row in known if 0 < int(row["timesteps"]) <= timesteps]
+    torn = bool(lines) and rows[-1] not in known[-1:]  # the last line alone
+    return kept, len(lines) - len(known) - torn
+
+
+def _is_of_numbers(row: dict[str, str]) -> bool:
+    try:
+        numbers = [float(value) for value in row.values()]
+    except ValueError:
+        return False
+    at = row.get("timesteps", "")
+    return bool(numbers) and at.isdecimal() and len(at) < 19

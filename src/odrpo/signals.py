@@ -3,10 +3,17 @@
 import os
 import signal
 import threading
+import time
 from types import FrameType
 from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+PATIENCE = 1.0
+"""Seconds within which another signal is the same wish: make and shells pass them on."""
+
+
+class Abandoned(KeyboardInterrupt):
+    """A second signal: it ends at once, as by a kill, and nothing more is saved."""
 
 
 class StopRequest:
@@ -15,6 +22,7 @@ class StopRequest:
     def __init__(self) -> None:
         """No request yet."""
         self.signal: int | None = None
+        self.at = 0.0
 
     def __call__(self) -> bool:
         """Whether a stop was asked for."""
@@ -24,6 +32,13 @@ class StopRequest:
     def exit_code(self) -> int:
         """By the custom of shells: 130 after Ctrl-C, 143 after SIGTERM."""
         return 128 + (self.signal or 0)
+
+    def pass_on(self) -> None:
+        """What the signal would have done, now that all is saved."""
+        if self.signal == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self.signal is not None:
+            raise SystemExit(self.exit_code)
 
     def __enter__(self) -> "StopRequest":
         """Take the signals over; only the main thread of a program can."""
@@ -38,7 +53,9 @@ class StopRequest:
             signal.signal(number, handler)
 
     def _note(self, number: int, frame: FrameType | None) -> None:
+        # print() may be what was interrupted, and can't be called again within itself.
         if self.signal is None:
-            # print() may be what was interrupted, and can't be called again within itself.
-            os.write(2, b"\nstopping after this update ...\n")
-            self.signal = number
+            self.signal, self.at = number, time.monotonic()
+            os.write(2, b"\nstopping after this update ... (again: at once, without saving)\n")
+        elif time.monotonic() - self.at > PATIENCE:
+            raise Abandoned

@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import sys
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from odrpo.callbacks import Callback, Callbacks, as_list
 from odrpo.envs.replayable import EnvError
 from odrpo.exact_step import Info
 from odrpo.records import Played
+from odrpo.signals import Abandoned, StopRequest
 from odrpo.updates import Alone, OnDevice, unsound
 
 if TYPE_CHECKING:
@@ -40,7 +42,8 @@ def train(
 
     Several models may differ in nothing but their seeds; those on the device run as one program.
     With `unfinished` they first make up for what an earlier call was stopped before. Where `stop`
-    says True after an update, the training of all of them ends in good order.
+    says True after an update, the training of all of them ends in good order; without it so do
+    Ctrl-C and SIGTERM, which then take their effect.
     """
     _check_alike(models)
     total_timesteps = whole("total_timesteps", total_timesteps)
@@ -60,7 +63,10 @@ def train(
         for model, own in zip(models, hooks, strict=True):
             place = Path(run_dir) if len(models) == 1 else Path(run_dir) / f"seed_{model.seed}"
             own.append(_run_folder(models, model, place, own, often))
+    request = StopRequest()
     with contextlib.ExitStack() as ending:
+        if stop is None:
+            stop = ending.enter_context(request)
         for hook in [hook for own in hooks for hook in own]:
             ending.callback(hook.after_training)
             hook.before_training()
@@ -69,6 +75,15 @@ def train(
                 _run(Alone(model), [model], [own], progress_bar, stop)
         else:
             _run(OnDevice(models), models, hooks, progress_bar, stop)
+    if request():
+        _tell_how_to_go_on(models, run_dir)
+        request.pass_on()
+
+
+def _tell_how_to_go_on(models: Sequence["ODRPO"], run_dir: str | Path | None) -> None:
+    steps = ", ".join(f"{model.num_timesteps:,}" for model in models)
+    how = "learn goes on" if run_dir is None else f"what is saved in {run_dir} goes on"
+    print(f"stopped at {steps} timesteps; {how}", file=sys.stderr)
 
 
 def _warn_of_warm_up(model: "ODRPO", total_timesteps: int) -> None:
@@ -119,7 +134,7 @@ def _run(
     with contextlib.ExitStack() as ending:
         # Whatever happens, and whatever else fails then: every hook is told of the end.
         for hook in every:
-            ending.callback(hook.on_training_end)
+            ending.callback(_end, hook)
         ending.callback(_settle, models)
         for hook in every:
             hook.on_training_start()
@@ -135,6 +150,12 @@ def _run(
                         going_on = all(answer is None or bool(answer) for answer in said)
                         active[k] = going_on and model.num_timesteps < model.target
                 progress.show()
+
+
+def _end(hook: Callback) -> None:
+    """Unless all is to end at once: then things may be half done, and must not be saved."""
+    if not isinstance(sys.exception(), Abandoned):
+        hook.on_training_end()
 
 
 def _settle(models: Sequence["ODRPO"]) -> None:

@@ -52,6 +52,8 @@ def train_policy(
     backend: Literal["auto", "device", "host"] = "auto",
     max_steps: Annotated[int | None, optional("NUMBER")] = None,
     episodes: int = 100,
+    checkpoint_seconds: float = 30.0,
+    checkpoint_timesteps: Annotated[int | None, optional("NUMBER")] = None,
 ) -> None:
     """Train a policy, and leave model, logs and learning curve in a folder.
 
@@ -74,6 +76,9 @@ def train_policy(
         backend: Where the environment runs.
         max_steps: A step limit for its episodes.
         episodes: How many to evaluate the final policy on.
+        checkpoint_seconds: How often the run is saved; less often where saving would take more than
+            a hundredth of the time.
+        checkpoint_timesteps: Save it after so many timesteps too.
     """
     whole("seeds", seeds, 1)
     whole("episodes", episodes, 1)
@@ -91,13 +96,15 @@ def train_policy(
         raise ValueError(
             f"run-dir: {folder} holds a run; go on with `odrpo resume {folder}`, or use another"
         )
-    _train(models, timesteps, folder, episodes)
+    _train(models, timesteps, folder, episodes, (checkpoint_seconds, checkpoint_timesteps))
 
 
 def resume_run(
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     timesteps: Annotated[int | None, optional("NUMBER")] = None,
     episodes: int = 100,
+    checkpoint_seconds: float = 30.0,
+    checkpoint_timesteps: Annotated[int | None, optional("NUMBER")] = None,
 ) -> None:
     """Go on with a run that was stopped or killed, or train a finished one for longer.
 
@@ -108,6 +115,8 @@ def resume_run(
         timesteps: How many more than the run was to have, be it finished or not; else it goes on to
             its end.
         episodes: How many to evaluate the final policy on.
+        checkpoint_seconds: As for `odrpo train`.
+        checkpoint_timesteps: As for `odrpo train`.
     """
     whole("episodes", episodes, 1)
     if timesteps is not None:
@@ -122,17 +131,23 @@ def resume_run(
             "say how many more with --timesteps"
         )
     where = places[0] if len(places) == 1 else folder
-    _train(models, timesteps or 0, where, episodes, unfinished=True)
+    often = checkpoint_seconds, checkpoint_timesteps
+    _train(models, timesteps or 0, where, episodes, often, unfinished=True)
 
 
 def _train(
-    models: list[ODRPO], timesteps: int, folder: Path, episodes: int, unfinished: bool = False
+    models: list[ODRPO],
+    timesteps: int,
+    folder: Path,
+    episodes: int,
+    often: tuple[float, int | None],
+    unfinished: bool = False,
 ) -> None:
     console = Console()
     before = sum(model.num_timesteps for model in models)
     began = time.perf_counter()
     with StopRequest() as stop:
-        train(models, timesteps, None, True, folder, unfinished, stop)
+        train(models, timesteps, None, True, folder, unfinished, stop, *often)
     if stop():
         left = any(model.num_timesteps < model.target for model in models)
         how = "` goes on" if left else " --timesteps NUMBER` trains for longer"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from odrpo.checkpoint import fresh
 from odrpo.records import Episode
 
 FORMAT = 1
@@ -112,7 +113,7 @@ def write(record: Record, path: Path) -> None:
     }
     text = json.dumps({"format": FORMAT, **values}, separators=(",", ":"), allow_nan=False)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
+    partial = fresh(path.with_suffix(".partial"))
     with partial.open("wb") as file:
         file.write(gzip.compress(text.encode(), 9, mtime=0))
         file.flush()

@@ -42,6 +42,8 @@ KINDS: dict[str, dict[str, Any]] = {
     },
 }
 """What runs: tables, networks on the device and on Gymnasium, a generator from replay."""
+STEPS = {"tabular": 64, "device": 32, "host": 32, "generative": 16}
+"""Of an update."""
 OPERATIONS = ("fsync", "replace", "link", "unlink")
 """What a checkpoint is made of."""
 
@@ -71,32 +73,34 @@ def run_in_process(kind: str, folder: Path, timesteps: int, killed: Killed = NEV
     return done.returncode
 
 
-def what_is_left(folder: Path) -> tuple[dict[str, np.ndarray], list[dict], list[dict]]:
-    """All arrays of the last checkpoint and of its replay, and the logs without the clock."""
+def what_is_left(folder: Path) -> tuple[dict[str, np.ndarray], dict, list[dict], list[dict]]:
+    """All that the last checkpoint has, and the logs; but for the clock."""
     from odrpo import ODRPO
     from odrpo.model_files import contents
 
     model = ODRPO.load(folder)
-    arrays, _ = contents(model)
+    arrays, header = contents(model)
+    header = {name: value for name, value in header.items() if name != "seconds"}
     if model.replay is not None:
         rows = model.replay.rows(model.replay.oldest, model.replay.added)
         arrays |= {f"replay.{name}": array for name, array in rows.items()}
+        header["replay"] = model.replay.described()
     logs = []
     for name in ("progress.csv", "episodes.csv"):
         with (folder / name).open(newline="") as file:
             known = list(csv.DictReader(file))
         logs.append([{k: v for k, v in row.items() if k != "seconds"} for row in known])
-    return arrays, logs[0], logs[1]
+    return arrays, header, logs[0], logs[1]
 
 
 def assert_same_run(one: Path, other: Path) -> None:
     """Bit for bit."""
-    (arrays, *logs), (expected, *known) = what_is_left(one), what_is_left(other)
+    (arrays, *rest), (expected, *known) = what_is_left(one), what_is_left(other)
     assert set(arrays) == set(expected)
     for name, array in arrays.items():
         assert array.dtype == expected[name].dtype
         assert array.tobytes() == expected[name].tobytes(), name
-    assert logs == known
+    assert rest == known
 
 
 @contextlib.contextmanager

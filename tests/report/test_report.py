@@ -1,5 +1,6 @@
 """The page of results, in a real browser where there is one."""
 
+import io
 import json
 import re
 import shutil
@@ -8,16 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
+from PIL import Image
 
 from odrpo.experiments.findings import Findings
 from odrpo.report import build_report
 from odrpo.report.build import as_script
+from odrpo.report.data import OTHERS, page_data
 from odrpo.report.film import FRAMES, film_strip
-from odrpo.report.pictures import picture_of
+from odrpo.report.markdown import as_html
+from odrpo.report.picture import SMALL, Picture, read_picture, small_png
+from odrpo.report.pictures import every_picture, picture_of
 from tests.experiments.made_up import made_up
 
 HOSTILE = "</script><script>window.hurt=1</script><img src=x onerror='window.hurt=1'>"
-HOSTILE_FINDINGS = Findings(ablations={"beta": HOSTILE})
+HOSTILE_FINDINGS = Findings(agrees=[HOSTILE], differs=[HOSTILE], ablations={"beta": HOSTILE})
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -74,6 +79,119 @@ def test_a_film_renders_the_moments_that_it_shows_alone(monkeypatch: pytest.Monk
     assert (np.diff([state[2] for state in kept]) != 0).all()  # the pole moves from one to the next
 
 
+def a_picture(width: int = 40) -> Picture:
+    noise = np.random.default_rng(0).integers(256, size=(width, width, 3), dtype=np.uint8)
+    return Picture(f"Chain {HOSTILE}", "The least β*.", small_png(Image.fromarray(noise)))
+
+
+def test_pictures_are_small_and_keep_their_words(tmp_path: Path) -> None:
+    picture = a_picture(1000)
+    assert len(picture.png) <= SMALL
+    for name in ("one.png", "two.png"):
+        picture.write(tmp_path / "new" / name)
+    kept = read_picture(tmp_path / "new" / "one.png")
+    assert (kept.title, kept.caption) == (picture.title, picture.caption)
+    assert kept.png == (tmp_path / "new" / "two.png").read_bytes()
+    pixels = [np.asarray(Image.open(io.BytesIO(p.png)).convert("RGB")) for p in (picture, kept)]
+    assert (pixels[0] == pixels[1]).all()
+    assert HOSTILE not in kept.html()
+    assert "&lt;/script&gt;" in kept.html()
+
+
+def test_pictures_are_kept_and_shown_without_their_models(tmp_path: Path) -> None:
+    import odrpo
+
+    records = [made_up(env, "odrpo-kl") for env in ("NChain-v0", "CartPole-v1")]
+    said: list[str] = []
+    model = tmp_path / "runs" / "NChain-v0" / "odrpo-kl" / "0" / "model.odrpo"
+    odrpo.ODRPO("NChain-v0").save(model)
+    drawn = every_picture(tmp_path, records, True, said.append)
+    assert said == ["drawing NChain-v0 ..."]
+    model.unlink()
+    kept = every_picture(tmp_path, records, True, said.append)
+    assert [p.title for p in kept] == [p.title for p in drawn] == ["NChain, seed 0"]
+    assert len(said) == 1
+    assert every_picture(tmp_path, records[1:], True, said.append) == []
+
+
+def test_a_model_that_is_damaged_gives_way_to_the_kept_picture(tmp_path: Path) -> None:
+    model = tmp_path / "runs" / "NChain-v0" / "odrpo-kl" / "0" / "model.odrpo"
+    model.parent.mkdir(parents=True)
+    model.write_bytes(b"no model")
+    a_picture().write(tmp_path / "pictures" / "NChain-v0.png")
+    said: list[str] = []
+    shown = every_picture(tmp_path, [made_up("NChain-v0", "odrpo-kl")], True, said.append)
+    assert [p.title for p in shown] == [a_picture().title]
+    assert "not drawn" in said[-1]
+
+
+def test_damaged_pictures_are_skipped_in_a_line(tmp_path: Path) -> None:
+    file = tmp_path / "pictures" / "Taxi-v4.png"
+    a_picture().write(file)
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    flipped = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    jpeg = io.BytesIO()
+    Image.new("RGB", (9, 9)).save(jpeg, "JPEG")
+    for damaged in (whole[:middle], flipped, b"", b"no picture", jpeg.getvalue(), bytes(3_000_000)):
+        file.write_bytes(damaged)
+        said: list[str] = []
+        assert every_picture(tmp_path, [made_up("Taxi-v4", "ppo")], True, said.append) == []
+        assert len(said) == 1
+        assert "Taxi-v4.png: it is no PNG" in said[0]
+
+
+def test_a_task_that_is_a_path_leads_nowhere(tmp_path: Path) -> None:
+    a_picture().write(tmp_path / "secret.png")
+    folder = tmp_path / "results"
+    assert every_picture(folder, [made_up("../../secret", "ppo")], True, print) == []
+
+
+def test_without_pictures_the_page_says_why() -> None:
+    text = build_report(some_records(), Findings())
+    assert "There are none" in text
+    assert "<code>odrpo reproduce</code>" in text
+    assert "There are none" not in build_report(some_records(), Findings(), [a_picture()])
+
+
+def test_limits_come_first_then_what_agrees_and_what_does_not() -> None:
+    text = build_report(some_records(), Findings(["**Much** agrees."], ["`beta` does not."]))
+    places = [
+        text.index(part)
+        for part in (
+            "First, the limits</h2><ul><li><b>Environments</b>",
+            "<li><b>Much</b> agrees.",
+            "<li><code>beta</code> does not.",
+            "Learning curves</h2>",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_bold_and_code_are_all_that_is_rendered() -> None:
+    assert as_html("a `**b**` and **c `d` e**") == (
+        "a <code>**b**</code> and <b>c <code>d</code> e</b>"
+    )
+    assert as_html("[x](y) *i* _u_ # `open **open") == "[x](y) *i* _u_ # `open **open"
+    assert as_html(f"**{HOSTILE}**").count("<") == 2
+
+
+def test_methods_of_a_task_have_colours_of_their_own() -> None:
+    records = [made_up("CartPole-v1", method) for method in ("odrpo-kl", "ppo", "mine")]
+    records += [made_up("CartPole-v1", "odrpo-kl", variant=f"v{k}") for k in range(26)]
+    data = page_data(records)
+    colours = {m["label"]: m["colour"] for m in data["tasks"]["CartPole-v1"]["methods"]}
+    assert len(set(colours.values())) == len(records)
+    assert colours["odrpo-kl"] == "#00798c"
+    assert all(run["colour"] == colours[run["label"]] for run in data["runs"])
+    assert not set(OTHERS) & {colours["odrpo-kl"], colours["ppo"]}
+
+
+def test_numbers_of_tasks_elsewhere_are_there() -> None:
+    run = page_data([made_up("Pendulum-v1", "odrpo-kl", level=-100.0)])["runs"][0]
+    assert (run["last"], run["greedy"]) == (-100, -100)
+
+
 @pytest.fixture
 def page(tmp_path: Path):
     """The report in Chromium; whatever goes wrong in it is collected."""
@@ -126,11 +244,31 @@ def test_curves_draw_and_switches_work(page) -> None:
     assert coloured(page) == drawn
     page.uncheck("#seeds")
     assert coloured(page) < drawn
-    page.check("#variants")
-    assert page.locator("#legend button").count() == 4
     page.select_option("#axis", "seconds")
     page.hover("#chart .u-over", position={"x": 200, "y": 100})
     assert "ODRPO-KL" in page.inner_text("#readout")
+    assert page.errors == []
+
+
+def test_variants_are_hidden_until_they_are_chosen(page) -> None:
+    page.select_option("#task", "CartPole-v1")
+    page.uncheck("#seeds")
+    drawn = coloured(page)
+    page.check("#variants")
+    assert page.locator("#legend .methods button").count() == 4
+    variant = "#legend button:has-text('held-beta')"
+    assert page.get_attribute(variant, "aria-pressed") == "false"
+    assert coloured(page) == drawn
+    page.click(variant)
+    assert coloured(page) > drawn
+    for name, pressed in (("none", "false"), ("all", "true")):
+        for button in page.locator(f"#legend .controls button:text-is('{name}')").all():
+            button.click()
+        states = page.locator(f"#legend .methods button[aria-pressed='{pressed}']")
+        assert states.count() == 4
+    assert coloured(page) > drawn
+    page.uncheck("#variants")
+    assert coloured(page) == drawn
     assert page.errors == []
 
 
@@ -138,6 +276,7 @@ def test_zooming_by_dragging_and_by_button(page) -> None:
     page.select_option("#task", "CartPole-v1")
     scale = "() => [chart.scales.x.min, chart.scales.x.max]"
     before = page.evaluate(scale)
+    page.locator("#chart").scroll_into_view_if_needed()
     box = page.locator("#chart .u-over").bounding_box()
     page.mouse.move(box["x"] + 50, box["y"] + 50)
     page.mouse.down()
@@ -175,7 +314,50 @@ def test_hostile_texts_stay_texts(page) -> None:
     assert page.errors == []
 
 
-def test_it_fits_a_phone(page) -> None:
+def test_runs_and_names_are_reached_by_keyboard_and_when_scrolled(page) -> None:
+    page.fill("#search", "taxi ppo 2")
+    page.focus("#list tbody a")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#run-title:text-is('Taxi-v4, PPO, seed 2')")
+    names = page.locator("#last_tenth + .wide td:first-child").all_inner_texts()
+    assert names[:2] == ["Taxi-v4", "Taxi-v4"]
+    assert page.locator("#last_tenth + .wide td.again").first.inner_text() == "Taxi-v4"
     page.set_viewport_size({"width": 380, "height": 800})
-    page.wait_for_timeout(300)
-    assert page.evaluate("() => document.documentElement.scrollWidth") <= 380
+    page.evaluate("() => { document.querySelector('#last_tenth + .wide').scrollLeft = 150; }")
+    first = page.locator("#last_tenth + .wide td").first.bounding_box()
+    assert 0 <= first["x"] < 20
+    assert page.errors == []
+
+
+WIDEST = """() => Math.max(document.documentElement.scrollWidth,
+    ...[...document.querySelectorAll('.uplot')].map((u) => u.getBoundingClientRect().right))"""
+
+
+@pytest.mark.parametrize("width", [380, 400])
+def test_it_fits_a_phone_with_a_run_open(page, width: int) -> None:
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.evaluate("() => { location.hash = 'run-0'; }")
+    page.wait_for_selector("#run-gap canvas")
+    wide = page.locator("#run-curve canvas").bounding_box()["width"]
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(500)
+    assert page.evaluate(WIDEST) <= width
+    assert 250 < page.locator("#run-curve canvas").bounding_box()["width"] < wide
+    at = page.evaluate("() => window.scrollY")
+    page.evaluate("() => fitCharts()")
+    assert page.evaluate("() => window.scrollY") == at
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.wait_for_timeout(500)
+    assert page.locator("#run-curve canvas").bounding_box()["width"] == wide
+    assert page.errors == []
+
+
+def test_the_legend_leaves_room_on_a_phone(page) -> None:
+    page.set_viewport_size({"width": 380, "height": 800})
+    page.select_option("#task", "CartPole-v1")
+    page.check("#variants")
+    page.evaluate(
+        "() => { const [b] = document.querySelectorAll('.methods:last-child');"
+        " for (let k = 0; k < 40; k++) b.append(b.lastChild.cloneNode(true)); }"
+    )
+    assert page.locator("#legend").bounding_box()["height"] < 400

@@ -1,5 +1,6 @@
 """`odrpo report`: all results as one page to look at."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ from rich.markup import escape
 
 from odrpo.cli.options import optional
 from odrpo.experiments.findings import read_findings
-from odrpo.experiments.record import Record, read_all
+from odrpo.experiments.record import read_all
 
 
 def make_report(
@@ -26,37 +27,23 @@ def make_report(
     Args:
         folder: Where `odrpo reproduce` left its records.
         out: The file; else report.html in that folder.
-        pictures: Whether to draw what the policies do, where their models are still there.
+        pictures: Whether to draw what the policies do, where their models are still there, and to
+            keep that in DIR/pictures; else pictures that were kept are shown.
     """
     from odrpo.report import build_report  # matplotlib is slow to import
+    from odrpo.report.pictures import every_picture
 
     records = read_all(folder)
     if not records:
         raise ValueError(f"{folder}: there are no records in it; `odrpo reproduce` makes them")
     console = Console()
-    drawn = _pictures(folder, records, console) if pictures else []
+    say = partial(console.print, markup=False, highlight=False)
+    shown = every_picture(folder, records, pictures, say)
     path = out or folder / "report.html"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = build_report(records, read_findings(folder), drawn)
+    text = build_report(records, read_findings(folder), shown)
     path.write_text(text)
     console.print(
-        f"wrote {escape(str(path))}: {len(records)} runs, {len(drawn)} pictures, "
+        f"wrote {escape(str(path))}: {len(records)} runs, {len(shown)} pictures, "
         f"{len(text) / 1e6:.1f} MB"
     )
-
-
-def _pictures(folder: Path, records: list[Record], console: Console) -> list:
-    """One of each task: the first seed of ours whose model is there."""
-    from odrpo.report.picture import Picture
-    from odrpo.report.pictures import picture_of
-
-    found: dict[str, Picture | None] = {}
-    for record in records:
-        file = folder / "runs" / record.env / record.label / str(record.seed) / "model.odrpo"
-        if record.env not in found and not record.variant and file.exists():
-            console.print(f"drawing {escape(record.env)} ...")
-            try:
-                found[record.env] = picture_of(file)
-            except ValueError as error:  # a file that is damaged, or of other settings
-                console.print(f"[yellow]no picture:[/] {escape(str(error))}", highlight=False)
-    return [picture for picture in found.values() if picture is not None]

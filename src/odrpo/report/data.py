@@ -1,6 +1,7 @@
 """What the page draws and lists, as plain lists and numbers."""
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,15 @@ MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 160, 40, 80_000
 """Points of a curve: fewer where there are very many runs."""
 DRAWN = ("timesteps", "beta", "radius", "distance", "gap", "gain")
 OTHERS = (
-    *("#3d5a80", "#c05299", "#7f5539", "#588157", "#e07a5f", "#5e60ce"),
-    *("#0081a7", "#b5838d", "#bc6c25", "#6a994e", "#9d4edd", "#495057"),
+    *("#ff00ff", "#004bff", "#00d200", "#ff96e1", "#785a00", "#9600ff", "#008700", "#c300a5"),
+    *("#0096ff", "#c37800", "#874b69", "#00d2c3", "#ff3ca5", "#ff7869", "#c378ff", "#a5b4ff"),
+    *("#3c5ab4", "#96c369", "#d2b4b4", "#69a500", "#d278b4", "#6969ff", "#873ca5", "#0fc3ff"),
+    *("#a53c0f", "#c33cf0", "#ff3c00"),
 )
-"""The colours of what is none of the six methods."""
+"""The colours of what is none of the six methods.
+
+Each is, of those that are seen on white and on black, the one farthest in OKLab from all before it.
+"""
 
 Json = dict[str, Any]
 
@@ -28,16 +34,14 @@ def page_data(records: Sequence[Record]) -> Json:
     """All of it."""
     points = int(np.clip(ALL_POINTS // max(1, len(records)), FEWEST_POINTS, MOST_POINTS))
     results = Results(records)
+    tasks = {env: _task(results, env, points) for env in tasks_of(records)}
+    named = {(env, m["label"]): m for env, task in tasks.items() for m in task["methods"]}
     configs: list[Json] = []
-    runs = [_run(record, configs, points) for record in records]
-    return {
-        "tasks": {env: _task(results, env, points) for env in _envs(records)},
-        "runs": runs,
-        "configs": configs,
-    }
+    runs = [_run(r, named[r.env, r.label], configs, points) for r in records]
+    return {"tasks": tasks, "runs": runs, "configs": configs}
 
 
-def _envs(records: Sequence[Record]) -> list[str]:
+def tasks_of(records: Sequence[Record]) -> list[str]:
     """The paper's first, in its order."""
     found = {record.env for record in records}
     return [env for env in TASKS if env in found] + sorted(found - set(TASKS))
@@ -57,7 +61,7 @@ def _task(results: Results, env: str, points: int) -> Json:
         lines["optimum"] = optimum
     return {
         "axes": {name: _curves(groups, name, points) for name in PLACES},
-        "methods": [{"label": label, **_named(label)} for label in labels],
+        "methods": _methods(labels),
         "lines": lines,
     }
 
@@ -67,12 +71,19 @@ def _rank(label: str) -> int:
     return list(NAMES).index(method) if method in NAMES else len(NAMES)
 
 
+def _methods(labels: Sequence[str]) -> list[Json]:
+    """Their names, and their colours: the six methods have the same ones on every task."""
+    others = cycle(OTHERS)
+    return [
+        {"label": label, "colour": COLOURS.get(label) or next(others), **_named(label)}
+        for label in labels
+    ]
+
+
 def _named(label: str) -> Json:
     method, _, variant = label.partition("+")
     name = NAMES.get(method, method) + (f", {variant}" if variant else "")
-    other = OTHERS[sum(label.encode()) % len(OTHERS)]
-    colour = other if variant else COLOURS.get(method, other)
-    return {"name": name, "colour": colour, "variant": variant}
+    return {"name": name, "variant": variant}
 
 
 def _curves(groups: dict[str, list[Record]], against: str, points: int) -> Json:
@@ -117,21 +128,18 @@ def _certificates(record: Record, points: int) -> Json:
     return {name: [_short(record.updates[name][k]) for k in kept] for name in DRAWN}
 
 
-def _run(record: Record, configs: list[Json], points: int) -> Json:
+def _run(record: Record, method: Json, configs: list[Json], points: int) -> Json:
     if record.config not in configs:
         configs.append(record.config)
     returns = np.array(record.evaluation["returns"])
-    measures = (statistics.last_tenth, statistics.greedy)
-    last, greedy = (measure(record) if record.env in TASKS else None for measure in measures)
     return {
         "env": record.env,
-        "label": record.label,
-        **_named(record.label),
+        **method,
         "seed": record.seed,
         "timesteps": record.timesteps,
         "episodes": len(record.played),
-        "last": _short(last),
-        "greedy": _short(greedy),
+        "last": _short(statistics.last_tenth(record)),
+        "greedy": _short(statistics.greedy(record)),
         "seconds": record.seconds,
         "gap": _short(record.largest_gap),
         "use": _short(record.largest_use),

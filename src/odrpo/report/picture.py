@@ -1,15 +1,25 @@
-"""A picture with words beneath, as an element of the page."""
+"""A picture with words beneath: an element of the page, or a small file that keeps both."""
 
 import base64
 import html
 import io
+import struct
+import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+SMALL, LARGEST = 140_000, 2_000_000
+"""So many bytes at most are written, and read: all of them go into the page."""
+DAMAGED = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, struct.error, zlib.error)
+"""What Pillow may raise of a file that is no picture."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +39,47 @@ class Picture:
             f"<figcaption><b>{title}</b> {caption}</figcaption></figure>"
         )
 
+    def write(self, path: Path) -> None:
+        """Put it into a file in one go, its words too; the same picture gives the same bytes."""
+        words = PngInfo()
+        words.add_itxt("Title", self.title)
+        words.add_itxt("Caption", self.caption)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial = path.with_name(f"{path.name}.partial")
+        with Image.open(io.BytesIO(self.png)) as image:
+            image.save(partial, "PNG", optimize=True, pnginfo=words)
+        partial.replace(path)
+
+
+def read_picture(path: Path) -> Picture:
+    """A picture as `write` left it."""
+    try:
+        with path.open("rb") as file:
+            png = file.read(LARGEST + 1)
+        if len(png) > LARGEST:
+            raise ValueError
+        with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
+            image.verify()  # the checksums, after which it must be opened once more
+        with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
+            image.load()
+            words = image.info
+    except DAMAGED as error:
+        raise ValueError(f"{path}: it is no PNG of at most {LARGEST} bytes, or damaged") from error
+    return Picture(str(words.get("Title", path.stem)), str(words.get("Caption", "")), png)
+
 
 def png_of(figure: Figure) -> bytes:
     """The figure, which is closed then."""
     file = io.BytesIO()
     figure.savefig(file, dpi=90)
     plt.close(figure)
-    return file.getvalue()
+    return small_png(Image.open(file))
+
+
+def small_png(image: Image.Image) -> bytes:
+    """In few colours; where that is not small enough, of fewer pixels."""
+    image, file = image.convert("RGB"), io.BytesIO()
+    image.quantize(128).save(file, "PNG", optimize=True)
+    if file.tell() <= SMALL:
+        return file.getvalue()
+    return small_png(image.resize((image.width * 4 // 5, image.height * 4 // 5)))

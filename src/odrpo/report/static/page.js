@@ -6,7 +6,8 @@ const ink = getComputedStyle(document.body).color;
 const soft = "rgba(128,140,150,0.18)";
 const PAGE = 100;
 let chart = null;
-const hidden = new Set();
+// Variants are shown when they are chosen: all at once can't be told apart.
+const hidden = new Set(Object.values(data.tasks).flatMap((task) => task.methods.filter((method) => method.variant).map((method) => method.label)));
 
 function make(tag, text) {
   const element = document.createElement(tag);
@@ -35,14 +36,22 @@ function clear(element) {
   while (element.firstChild) element.firstChild.remove();
 }
 
+function widthOf(box) {
+  return Math.max(260, box.clientWidth);
+}
+
+function chartHeight() {
+  return Math.min(460, Math.max(280, window.innerHeight * 0.55));
+}
+
 // The large chart: for each method its seeds, the interval and the middle.
 function drawCurves() {
   const env = byId("task").value, against = byId("axis").value, task = data.tasks[env];
   const found = task.axes[against], withSeeds = byId("seeds").checked;
   const columns = [found.grid], series = [{}], bands = [], middles = [];
-  for (const method of shownMethods(task)) {
-    const own = found.methods[method.label], show = !hidden.has(method.label);
-    const line = { stroke: method.colour, show, method: method.label, points: { show: false }, spanGaps: true };
+  for (const method of drawnMethods(task)) {
+    const own = found.methods[method.label];
+    const line = { stroke: method.colour, points: { show: false }, spanGaps: true };
     if (withSeeds) for (const seed of own.seeds) {
       columns.push(seed);
       series.push({ ...line, width: 0.7, alpha: 0.35 });
@@ -64,27 +73,25 @@ function drawCurves() {
   if (chart) chart.destroy();
   const box = byId("chart");
   chart = new uPlot({
-    width: Math.max(280, box.clientWidth), height: Math.min(460, Math.max(280, window.innerHeight * 0.55)),
+    width: widthOf(box), height: chartHeight(),
     series, bands, axes: axes(against), legend: { show: false },
     scales: { x: { time: false }, y: { range: limits(task, found) } },
     cursor: { drag: { x: true, y: false } },
     hooks: { setCursor: [(u) => readOut(u, middles, against)] },
   }, columns, box);
-  drawLegend(task);
   drawCertificates(env);
 }
 
-function shownMethods(task) {
+function drawnMethods(task) {
   const withVariants = byId("variants").checked;
-  return task.methods.filter((method) => withVariants || !method.variant);
+  return task.methods.filter((method) => !hidden.has(method.label) && (withVariants || !method.variant));
 }
 
 // How bad a beginning was says little: the lowest twentieth of all points is cut off.
 function limits(task, found) {
   const lines = Object.values(task.lines), every = [...lines];
-  for (const method of shownMethods(task))
-    if (!hidden.has(method.label)) every.push(...found.methods[method.label].middle.filter((value) => value !== null));
-  if (!every.length) return (u, low, high) => [low, high];
+  for (const method of drawnMethods(task)) every.push(...found.methods[method.label].middle.filter((value) => value !== null));
+  if (!every.length) return () => [0, 1];
   every.sort((a, b) => a - b);
   const low = Math.min(every[Math.floor(every.length / 20)], ...lines), high = every[every.length - 1];
   const room = high - low || Math.abs(high) || 1;
@@ -97,26 +104,47 @@ function readOut(u, middles, against) {
   if (index === null || index === undefined) return;
   box.append(make("span", `${against} ${engineering(u.data[0][index])}:`));
   for (const [column, method] of middles) {
-    if (!u.series[column].show || u.data[column][index] === null) continue;
+    if (u.data[column][index] === null) continue;
     const text = make("span", `${method.name} ${short(u.data[column][index])}`);
     if (method.colour) text.style.color = method.colour;
     box.append(text);
   }
 }
 
-function drawLegend(task) {
-  const box = byId("legend");
+function drawLegend() {
+  const { methods } = data.tasks[byId("task").value], box = byId("legend");
   clear(box);
-  for (const method of shownMethods(task)) {
-    const button = make("button", method.name);
-    button.style.setProperty("--colour", method.colour);
-    button.setAttribute("aria-pressed", String(!hidden.has(method.label)));
-    button.addEventListener("click", () => {
-      hidden.has(method.label) ? hidden.delete(method.label) : hidden.add(method.label);
-      drawCurves();
-    });
-    box.append(button);
+  box.append(...legendGroup("methods", methods.filter((method) => !method.variant)));
+  if (byId("variants").checked) box.append(...legendGroup("variants", methods.filter((method) => method.variant)));
+}
+
+// A switch for each of these methods, and two for all of them.
+function legendGroup(name, methods) {
+  if (!methods.length) return [];
+  const head = make("div"), list = make("div"), buttons = new Map();
+  const choose = (chosen, shown) => {
+    for (const method of chosen) {
+      shown ? hidden.delete(method.label) : hidden.add(method.label);
+      buttons.get(method).setAttribute("aria-pressed", String(shown));
+    }
+    drawCurves();
+  };
+  const button = (text, act) => {
+    const made = make("button", text);
+    made.addEventListener("click", act);
+    return made;
+  };
+  head.className = "controls";
+  list.className = "methods";
+  head.append(make("span", name), button("all", () => choose(methods, true)), button("none", () => choose(methods, false)));
+  for (const method of methods) {
+    const made = button(method.name, () => choose([method], hidden.has(method.label)));
+    made.style.setProperty("--colour", method.colour);
+    made.setAttribute("aria-pressed", String(!hidden.has(method.label)));
+    buttons.set(method, made);
+    list.append(made);
   }
+  return [head, list];
 }
 
 const small = {};
@@ -127,16 +155,19 @@ function emptied(id) {
   return byId(id);
 }
 
+// What is smaller has no place on a logarithmic axis: 0, or a beta* of 1e-38.
+const LEAST = 1e-12;
+
 // Small charts: lines that have places of their own are put onto one axis.
 function drawSmall(id, title, lines, log) {
   const box = emptied(id);
   const own = lines.filter((line) => line.x.length);
   if (!own.length) return;
-  const tables = own.map((line) => [line.x, line.y.map((value) => (log && !(value > 0) ? null : value))]);
+  const tables = own.map((line) => [line.x, line.y.map((value) => (log && !(value >= LEAST) ? null : value))]);
   const columns = uPlot.join(tables);
   const series = [{}, ...own.map((line) => ({ stroke: line.colour, width: 1, alpha: 0.8, spanGaps: true, points: { show: false } }))];
   small[id] = new uPlot({
-    title, width: Math.max(260, box.clientWidth), height: 200, series, legend: { show: false },
+    title, width: widthOf(box), height: 200, series, legend: { show: false },
     axes: axes("timesteps", log ? { values: (u, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) } : {}),
     scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
   }, columns, box);
@@ -148,12 +179,13 @@ function certificateLines(runs) {
   return {
     beta: some.map((run) => part(run, run.updates.beta)),
     use: some.map((run) => part(run, run.updates.distance.map((value, k) => value / run.updates.radius[k]))),
-    gap: some.map((run) => part(run, run.updates.gap.map((value, k) => Math.max(1e-12, Math.abs(value) / (1 + Math.abs(run.updates.gain[k])))))),
+    gap: some.map((run) => part(run, run.updates.gap.map((value, k) => Math.max(LEAST, Math.abs(value) / (1 + Math.abs(run.updates.gain[k])))))),
   };
 }
 
 function drawCertificates(env) {
-  const runs = data.runs.filter((run) => run.env === env && !hidden.has(run.label) && (byId("variants").checked || !run.variant));
+  const drawn = new Set(drawnMethods(data.tasks[env]).map((method) => method.label));
+  const runs = data.runs.filter((run) => run.env === env && drawn.has(run.label));
   const lines = certificateLines(runs);
   drawSmall("beta", "beta*", lines.beta, true);
   drawSmall("use", "distance / radius", lines.use, false);
@@ -171,10 +203,12 @@ function listRuns() {
   const body = byId("list").tBodies[0];
   clear(body);
   for (const run of runs.slice(0, shown)) {
-    const row = body.insertRow();
-    for (const value of [run.env, run.name, run.seed, run.timesteps, run.last, run.greedy, run.gap, run.seconds])
+    const row = body.insertRow(), link = make("a", run.env);
+    link.href = `#run-${data.runs.indexOf(run)}`;
+    row.insertCell().append(link);
+    for (const value of [run.name, run.seed, run.timesteps, run.last, run.greedy, run.gap, run.seconds])
       row.insertCell().textContent = typeof value === "number" ? short(value) : value ?? "-";
-    row.addEventListener("click", () => { location.hash = `run-${data.runs.indexOf(run)}`; });
+    row.addEventListener("click", () => { location.hash = link.hash; });
   }
   byId("found").textContent = `${runs.length} of ${data.runs.length} runs`;
   byId("more").hidden = runs.length <= shown;
@@ -218,11 +252,16 @@ function drawHistogram(id, run) {
   const box = emptied(id), { counts, edges } = run.returns;
   const x = counts.map((_, k) => (edges[k] + edges[k + 1]) / 2);
   small[id] = new uPlot({
-    title: "returns of the greedy policy, episodes", width: Math.max(260, box.clientWidth), height: 200,
+    title: "returns of the greedy policy, episodes", width: widthOf(box), height: 200,
     legend: { show: false }, scales: { x: { time: false, range: (u, low, high) => (low === high ? [low - 1, high + 1] : [low - (high - low) / 10, high + (high - low) / 10]) }, y: { range: (u, low, high) => [0, Math.max(1, high)] } },
     axes: axes("return"),
     series: [{}, { stroke: run.colour, fill: run.colour + "80", paths: uPlot.paths.bars({ size: [0.9, 40] }), points: { show: false } }],
   }, [x, counts], box);
+}
+
+function fitCharts() {
+  for (const each of [chart, ...Object.values(small)])
+    each?.setSize({ width: widthOf(each.root.parentElement), height: each === chart ? chartHeight() : each.height });
 }
 
 function route() {
@@ -231,6 +270,7 @@ function route() {
 }
 
 for (const env of Object.keys(data.tasks)) byId("task").append(make("option", env));
+for (const id of ["task", "variants"]) byId(id).addEventListener("change", drawLegend);
 for (const id of ["task", "axis", "seeds", "variants"]) byId(id).addEventListener("change", drawCurves);
 for (const button of document.querySelectorAll(".zoom button"))
   button.addEventListener("click", () => {
@@ -244,15 +284,33 @@ for (const head of document.querySelectorAll("#list th"))
     order = { key: head.dataset.key, up: order.key === head.dataset.key ? !order.up : true };
     listRuns();
   });
+// A row without a name belongs to the one above, and says so, in case that is out of sight. What a
+// row is, in a column without a header, a phone shows beneath the name.
+for (const table of document.querySelectorAll("#tables table")) {
+  const kinds = table.tHead.rows[0].cells[1]?.textContent === "";
+  table.classList.toggle("kinds", kinds);
+  let name = "";
+  for (const row of table.tBodies[0].rows) {
+    const cell = row.cells[0];
+    cell.classList.toggle("again", !cell.textContent);
+    if (cell.textContent) name = cell.textContent;
+    else cell.textContent = name;
+    if (kinds) cell.dataset.kind = row.cells[1].textContent;
+  }
+}
 // A phone tells of a new size whenever its address bar goes: only another width matters.
-let waiting = 0, width = window.innerWidth;
+const pageWidth = () => document.documentElement.clientWidth;
+let waiting = 0, width = pageWidth();
 window.addEventListener("resize", () => {
-  if (window.innerWidth === width) return;
-  width = window.innerWidth;
+  if (pageWidth() === width) return;
+  width = pageWidth();
   clearTimeout(waiting);
-  waiting = setTimeout(drawCurves, 150);
+  waiting = setTimeout(fitCharts, 150);
 });
 window.addEventListener("hashchange", route);
-if (data.runs.length) drawCurves();
+if (data.runs.length) {
+  drawLegend();
+  drawCurves();
+}
 listRuns();
 route();

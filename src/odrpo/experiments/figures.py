@@ -76,6 +76,9 @@ def curves(results: Results, against: str) -> Figure:
             lines.append(optimum)
         axes.set_title(env)
         axes.set_xlabel({"seconds": "seconds of training"}.get(against, against))
+        if against == "episodes":  # those that fail have ten times fewer: theirs are long
+            axes.set_xscale("log")
+            axes.set_xlim(left=WINDOW)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         _limit(axes, middles, lines)
     for axes in grid[::COLUMNS]:

@@ -1,5 +1,7 @@
 """Files: what was written comes back; what can't be read is named; no write leaves a part."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
+import odrpo
 from odrpo import checkpoint
+from odrpo.checkpoints import checkpoints_in
 
 
 class Inner(NamedTuple):
@@ -101,6 +105,46 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
             checkpoint.read(path)
 
 
+def test_a_file_that_can_not_be_read_is_named(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.raises(ValueError, match=f"{saved}: it can't be read .Input/output error.$"):
+        checkpoint.read(saved)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read all files")
+def test_a_file_of_somebody_else_is_named(saved: Path) -> None:
+    saved.chmod(0)
+    with pytest.raises(ValueError, match=f"{saved}: it can't be read .Permission denied.$"):
+        checkpoint.read(saved)
+
+
+def test_the_checkpoint_before_takes_the_place_of_one_that_can_not_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = odrpo.ODRPO("CliffWalking-v1", num_envs=2, num_steps=8)
+    model.learn(32, run_dir=tmp_path, checkpoint_timesteps=1)
+    newest = checkpoints_in(tmp_path)[0]
+    whole = Path.open
+
+    def failing(path: Path, *rest: Any, **options: Any) -> Any:
+        if path == newest:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return whole(path, *rest, **options)
+
+    monkeypatch.setattr(Path, "open", failing)
+    with pytest.warns(UserWarning, match=r"Input/output error.*the checkpoint before it is used"):
+        found = odrpo.ODRPO.load(tmp_path)
+    assert found.num_timesteps == 16
+
+
+def test_what_a_file_says_is_told_without_control_characters() -> None:
+    assert checkpoint.plain("caf\u00e9 \x1b[2J\x9b\u202e\n") == "caf\u00e9 ?[2J???"
+    assert len(checkpoint.plain(10_000 * "x")) == checkpoint.MOST_TOLD + 3
+
+
 def header_length(content: bytes) -> int:
     return int.from_bytes(content[:8], "little")
 
@@ -172,7 +216,7 @@ def test_a_foreign_file_is_named(tmp_path: Path, name: str) -> None:
 def test_another_format_is_named(tmp_path: Path) -> None:
     path = tmp_path / "model.odrpo"
     checkpoint.write(path, {}, {"format": 99, "version": "7.0"})
-    message = f"{path}: its format is 99, this version of odrpo reads 3; .* by odrpo 7.0"
+    message = f"{path}: its format is 99, this version of odrpo reads 3; .* by odrpo '7.0'"
     with pytest.raises(ValueError, match=message):
         checkpoint.read(path)
 

@@ -67,6 +67,6 @@ def test_the_results_are_those_of_the_records() -> None:
     assert at_a_glance(Results(records)).markdown() in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("table", ["results/benchmarks/trust.md"])
+@pytest.mark.parametrize("table", ["results/benchmarks/trust.md", "results/soak.md"])
 def test_what_is_measured_of_reliability_is_in_its_page(table: str) -> None:
     assert (ROOT / table).read_text() in (ROOT / "docs" / "reliability.md").read_text()

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_type_hints
 import jax
 import numpy as np
 
+from odrpo.arguments import finite
 from odrpo.config_checks import OF_STABLE_BASELINES, check_policy, check_together, checked
 from odrpo.trust_region import KL, METRICS, Metric
 from odrpo.trust_region.checks import check_shapes, check_values
@@ -323,11 +324,12 @@ class Config:
             raise ValueError(
                 "cost: between continuous actions it is how far apart they are; leave it out"
             )
-        row = np.full((1, actions), 1 / actions)
         arrays = {name: np.asarray(value) for name, value in parts.items() if value is not None}
-        arrays |= {"advantages": row, "policy": row, "radius": np.zeros(())}
-        check_shapes(arrays)
-        check_values(arrays)
+        # A file may say that there are very many actions: a row of them must take no memory.
+        one = np.ones((1, 1))
+        row, radius = np.broadcast_to(one, (1, actions)), np.zeros(())
+        check_shapes(arrays | {"advantages": row, "policy": row, "radius": radius})
+        check_values(arrays | {"advantages": one, "policy": one, "radius": radius})
 
     def to_json(self) -> dict[str, Any]:
         """Numbers, words and lists; `from_json` is the way back."""
@@ -347,6 +349,8 @@ class Config:
         parts = {
             k: np.asarray(v, np.float32) if k == "cost" and v else v for k, v in metric.items()
         }
+        if "strength" in parts:
+            parts["strength"] = finite("strength", parts["strength"])
         return cls.create(**{**values, "metric": kind(**parts)})
 
 

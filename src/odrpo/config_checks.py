@@ -1,6 +1,6 @@
 """What settings may be, one by one and beside each other; errors name the remedy."""
 
-import math
+import reprlib
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -10,47 +10,54 @@ from odrpo.trust_region import Wasserstein, resolve_metric
 if TYPE_CHECKING:
     from odrpo.config import Config
 
+HUGE = 1e38
+"""A float beyond it has no room in 32 bits."""
+WIDE, LONG, MANY, EVER = 10**5, 10**7, 10**9, 10**15
+"""More than any machine has memory or time for: of a layer or of samples at a state; of steps or
+environments in a batch; of what else is in an update; and in a run."""
+MOST_LAYERS = 100
+
 # The least and the greatest value of each number.
 RANGES: dict[str, tuple[float, float]] = {
-    "radius": (0, math.inf),
-    "farthest": (1, math.inf),
-    "beta_solves": (1, math.inf),
-    "beta_noise": (0, math.inf),
+    "radius": (0, HUGE),
+    "farthest": (1, HUGE),
+    "beta_solves": (1, MANY),
+    "beta_noise": (0, HUGE),
     "discount": (0, 1),
     "trace": (0, 1),
-    "n_step": (1, math.inf),
-    "correction_limit": (1, math.inf),
-    "initial_value": (-math.inf, math.inf),
-    "initial_weight": (0, math.inf),
-    "optimism": (0, math.inf),
-    "projection_states": (1, math.inf),
+    "n_step": (1, LONG),
+    "correction_limit": (1, HUGE),
+    "initial_value": (-HUGE, HUGE),
+    "initial_weight": (0, HUGE),
+    "optimism": (0, HUGE),
+    "projection_states": (1, MANY),
     "smoothing": (0, 1),
-    "policy_rate": (0, math.inf),
-    "policy_epochs": (1, math.inf),
-    "critic_rate": (0, math.inf),
-    "critic_epochs": (1, math.inf),
-    "critic_window": (1, math.inf),
-    "minibatch": (1, math.inf),
+    "policy_rate": (0, HUGE),
+    "policy_epochs": (1, MANY),
+    "critic_rate": (0, HUGE),
+    "critic_epochs": (1, MANY),
+    "critic_window": (1, WIDE),
+    "minibatch": (1, MANY),
     "final_fraction": (0, 1),
-    "horizon": (1, math.inf),
-    "candidates": (2, math.inf),
-    "candidate_noise": (0, math.inf),
-    "candidate_ascent": (0, math.inf),
-    "behaviour_noise": (0, math.inf),
+    "horizon": (1, EVER),
+    "candidates": (2, WIDE),
+    "candidate_noise": (0, HUGE),
+    "candidate_ascent": (0, HUGE),
+    "behaviour_noise": (0, HUGE),
     "octaves": (1, 16),
-    "levels": (2, math.inf),
-    "head": (1, math.inf),
-    "replay_size": (1, math.inf),
-    "warm_up": (1, math.inf),
-    "updates_per_step": (0, math.inf),
-    "members": (1, math.inf),
+    "levels": (2, WIDE),
+    "head": (1, WIDE),
+    "replay_size": (1, EVER),
+    "warm_up": (1, EVER),
+    "updates_per_step": (0, WIDE),
+    "members": (1, 1000),
     "pessimism": (0, 1),
     "embedding": (0, 4096),
-    "observed": (1, math.inf),
-    "next_actions": (1, math.inf),
+    "observed": (1, MANY),
+    "next_actions": (1, WIDE),
     "polyak": (0, 1),
-    "num_envs": (1, math.inf),
-    "num_steps": (1, math.inf),
+    "num_envs": (1, LONG),
+    "num_steps": (1, LONG),
 }
 
 
@@ -212,8 +219,10 @@ def checked(name: str, value: Any, kind: Any) -> Any:
         return resolve_metric(value)
     if name == "hidden":
         sizes = tuple(value) if isinstance(value, list | tuple) else ()
-        if not sizes or not all(isinstance(size, int) and size > 0 for size in sizes):
-            raise ValueError(f"hidden: {value!r}; use the sizes of the layers, such as (64, 64)")
+        if not 0 < len(sizes) <= MOST_LAYERS or not all(map(_is_layer, sizes)):
+            raise ValueError(
+                f"hidden: {reprlib.repr(value)}; use the sizes of the layers, such as (64, 64)"
+            )
         return sizes
     if kind is bool:
         if not isinstance(value, bool):
@@ -226,9 +235,12 @@ def checked(name: str, value: Any, kind: Any) -> Any:
         value = int(value)  # 1e6 reads better than 1000000
     number = isinstance(value, int | np.integer if whole else int | float | np.number)
     least, greatest = RANGES[name]
-    if isinstance(value, bool) or not number or not least <= value <= greatest or math.isinf(value):
+    if isinstance(value, bool) or not number or not least <= value <= greatest:
         what = "a whole number" if whole else "a finite number"
-        bounds = f" of at least {least}" if least > -math.inf else ""
-        bounds += f" and at most {greatest}" if greatest < math.inf else ""
-        raise ValueError(f"{name}: {value!r}; use {what}{bounds}")
+        bounds = f"of at least {least} and at most {greatest}"
+        raise ValueError(f"{name}: {reprlib.repr(value)}; use {what} {bounds}")
     return int(value) if whole else float(value)
+
+
+def _is_layer(size: Any) -> bool:
+    return isinstance(size, int) and not isinstance(size, bool) and 0 < size <= WIDE

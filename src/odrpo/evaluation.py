@@ -13,6 +13,7 @@ from odrpo.arguments import seed_of, whole
 from odrpo.config import Config
 from odrpo.envs import make
 from odrpo.envs.env import Array, Env
+from odrpo.envs.replayable import share
 from odrpo.envs.spaces import decode_actions
 from odrpo.learner import Learner, Sizes, act, best
 from odrpo.rollout.host import HostWalkers
@@ -51,7 +52,7 @@ def evaluate(
     if isinstance(resolved, VectorEnv):
         if ours:
             model.check_spaces(resolved)
-        if ours and _share(resolved, model.env):
+        if ours and share(resolved, model.env):
             model.walkers = None  # its environments will stand elsewhere, and are brought back
         returns, unfinished = _on_host(model, resolved, episodes, seed, deterministic, limit)
         if isinstance(env, str):
@@ -144,13 +145,3 @@ def _on_host(
         if late.any():  # one environment of several can't be told to begin anew
             walkers.reset()
     return np.concatenate([np.asarray(part) for part in returns]), unfinished
-
-
-def _share(one: Any, other: Any) -> bool:
-    """Whether two vector environments are the same, or step the same ones."""
-    mine, its = (getattr(env, "envs", [env]) for env in (one, other))
-    return any(_inner(a) is _inner(b) for a in mine for b in its)
-
-
-def _inner(env: Any) -> Any:
-    return getattr(env, "unwrapped", env)

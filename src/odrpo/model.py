@@ -1,6 +1,5 @@
 """ODRPO, the face that users see: learn, predict, save, load."""
 
-import contextlib
 import dataclasses
 import secrets
 import warnings
@@ -20,6 +19,7 @@ from odrpo.config import Config, check_names
 from odrpo.config_checks import check_policy, check_updates, check_useful
 from odrpo.envs import make, spaces
 from odrpo.envs.make import Backend
+from odrpo.envs.replayable import EnvError, end, share
 from odrpo.learner import Learner, Sizes, best, probabilities
 from odrpo.model_files import empty_replay
 from odrpo.presets import PresetName, settings_for
@@ -59,6 +59,8 @@ class ODRPO:
     callbacks: list[tuple[str, Any]]
     """What a checkpoint remembers of callbacks that are not there, by the names of their kinds."""
 
+    file: Path
+    """Where it was loaded from, if it was."""
     walker_arrays: dict[str, np.ndarray]
     """Environments on the device as a file has them, until they are needed."""
 
@@ -83,8 +85,6 @@ class ODRPO:
         self.seed = secrets.randbelow(MOST_SEEDS) if seed is None else seed_of(seed)
         sample = make(env, 1, backend, max_steps)
         self.observation_space, self.action_space = spaces_of(sample)
-        if isinstance(env, str) and isinstance(sample, VectorEnv):
-            sample.close()
         self.sizes = Sizes.of(self.observation_space, self.action_space)
         if settings.get("policy") == "table":  # before a critic is blamed that does not go with it
             check_policy("table", self.sizes.states, self.sizes.dimensions)
@@ -102,6 +102,9 @@ class ODRPO:
         self._begin()
         self._source: Any = env
         self._set_env(settings)
+        # A function may give the same one again, and what was handed over is not ours to close.
+        if isinstance(sample, VectorEnv) and not share(sample, self._env):
+            sample.close()
         if not spaces.is_bounded(self.action_space):
             warnings.warn(
                 f"env: actions of {self.action_space} have no bounds; they are taken from [-3, 3], "
@@ -290,9 +293,13 @@ class ODRPO:
         self.walkers = self.position = None
         self.records.env_restarts += 1
         if isinstance(self._source, str) or _is_maker(self._source):
-            with contextlib.suppress(Exception):  # it may not even be able to end
-                self._env.close()
-            self._set_env({})
+            end(self._env)
+            try:
+                self._set_env({})
+            except Exception as error:
+                name = self.env_id or "the function that makes it"
+                reason = f"{type(error).__name__}: {error}"
+                raise EnvError(f"env: {name} gave no new environment ({reason})") from error
 
     def check_spaces(self, env: Any) -> None:
         """Refuse an environment that this policy was not made for."""
@@ -346,10 +353,15 @@ class ODRPO:
 
     def _continue_walkers(self, env: Any) -> None:
         """Environments on the device go on where the file has them, or begin."""
-        key = jax.random.fold_in(jax.random.key(self.seed), self.num_timesteps)
+        key = jax.random.fold_in(jax.random.key(self.seed), self.num_timesteps % MOST_SEEDS)
         walkers = device.start(env, key, self.config.num_envs)
         if self.walker_arrays:
-            walkers = checkpoint.restore(walkers, self.walker_arrays, ".walkers")
+            try:
+                walkers = checkpoint.restore(walkers, self.walker_arrays, ".walkers")
+            except ValueError as error:
+                raise ValueError(
+                    f"{self.file}: its environments do not fit, or it is damaged ({error})"
+                ) from error
         elif self.replay is not None:
             self.replay.break_off()
         self.state = self.state._replace(walkers=walkers)

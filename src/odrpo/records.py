@@ -9,9 +9,12 @@ from odrpo.arguments import finite, whole
 from odrpo.exact_step import Info
 from odrpo.rollout import Batch
 
-MOST_UPDATES = 20_000
-MOST_EPISODES = 200_000
-"""So many, and up to as many again, are kept in memory; the files of a run hold more."""
+MOST_UPDATES = 3_000
+MOST_EPISODES = 30_000
+"""So many, and up to a tenth more, are kept in memory; the files of a run hold more."""
+
+MOST_COUNTED = 2**53
+"""No counter gets so far; beyond it floats no longer tell one from the next."""
 
 WINDOW = 20
 """The returns that are reported are means over so many episodes, as in the paper."""
@@ -106,9 +109,9 @@ class Records:
             self.largest_gap = max(self.largest_gap, abs(row["gap"]) / (1 + abs(row["gain"])))
             if row["radius"] > 0:
                 self.largest_use = max(self.largest_use, row["distance"] / row["radius"])
-        if len(self.updates) >= 2 * MOST_UPDATES:
+        if len(self.updates) >= 1.1 * MOST_UPDATES:
             del self.updates[:-MOST_UPDATES]
-        if len(self.episodes) >= 2 * MOST_EPISODES:
+        if len(self.episodes) >= 1.1 * MOST_EPISODES:
             self.earlier_episodes += len(self.episodes) - MOST_EPISODES
             del self.episodes[:-MOST_EPISODES]
         return row
@@ -143,16 +146,56 @@ class Records:
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> "Records":
         """Those of a run that goes on from what `to_json` kept."""
-        recent = [Episode(*episode) for episode in values["recent_episodes"]]
-        return cls(
-            timesteps=whole("timesteps", values["timesteps"]),
+        recent = [_episode(*episode) for episode in values["recent_episodes"]]
+        records = cls(
+            timesteps=counted("timesteps", values["timesteps"]),
             episodes=recent,
-            earlier_episodes=whole("episodes", values["episodes"]) - len(recent),
-            update_count=whole("updates", values["updates"]),
-            seconds=finite("seconds", values["seconds"]),
-            largest_gap=finite("largest_gap", values["largest_gap"]),
-            largest_use=finite("largest_use", values["largest_use"]),
-            refused=whole("refused", values.get("refused", 0)),
-            refused_in_a_row=whole("refused_in_a_row", values.get("refused_in_a_row", 0)),
-            env_restarts=whole("env_restarts", values.get("env_restarts", 0)),
+            earlier_episodes=counted("episodes", values["episodes"]) - len(recent),
+            update_count=counted("updates", values["updates"]),
+            seconds=_at_least_zero("seconds", values["seconds"]),
+            largest_gap=_at_least_zero("largest_gap", values["largest_gap"]),
+            largest_use=_at_least_zero("largest_use", values["largest_use"]),
+            refused=counted("refused", values.get("refused", 0)),
+            refused_in_a_row=counted("refused_in_a_row", values.get("refused_in_a_row", 0)),
+            env_restarts=counted("env_restarts", values.get("env_restarts", 0)),
         )
+        records.check()
+        return records
+
+    def check(self) -> None:
+        """Refuse counters that contradict each other."""
+        if self.earlier_episodes < 0:
+            raise ValueError(
+                f"episodes: {self.episode_count}, fewer than the last {len(self.episodes)}"
+            )
+        latest = max((episode.timesteps for episode in self.episodes), default=0)
+        if latest > self.timesteps:
+            raise ValueError(f"recent_episodes: one ends at {latest}, after all {self.timesteps}")
+        if not self.refused_in_a_row <= self.refused <= self.update_count:
+            raise ValueError(
+                f"refused: {self.refused} of {self.update_count} updates, "
+                f"{self.refused_in_a_row} of them in a row"
+            )
+
+
+def counted(name: str, value: Any) -> int:
+    """A counter as a file has it."""
+    number = whole(name, value)
+    if number >= MOST_COUNTED:
+        raise ValueError(f"{name}: {number}; use a whole number below 2**53")
+    return number
+
+
+def _at_least_zero(name: str, value: Any) -> float:
+    number = finite(name, value)
+    if number < 0:
+        raise ValueError(f"{name}: {number}; use a number >= 0")
+    return number
+
+
+def _episode(timesteps: Any, episode_return: Any, length: Any) -> Episode:
+    """One as a file has it; rewards may add up beyond all floats."""
+    if isinstance(episode_return, bool) or not isinstance(episode_return, int | float):
+        raise ValueError(f"recent_episodes: {episode_return!r}; use a number")
+    timesteps, length = counted("recent_episodes", timesteps), counted("recent_episodes", length)
+    return Episode(timesteps, float(episode_return), length)

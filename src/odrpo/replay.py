@@ -127,18 +127,36 @@ class Replay:
         """Go on from what was described, with the rows in parts, from the oldest to the last."""
         self.added = whole("replay added", described["added"])
         self.reward_square = np.float32(finite("reward_square", described["reward_square"]))
+        if not 0 <= self.reward_square < np.inf:
+            raise ValueError(f"reward_square: {self.reward_square}; use a number >= 0")
         self.rng.bit_generator.state = described["rng"]
         at = self.added - sum(len(part["valid"]) for part in parts)
-        if at > self.oldest:
+        if not 0 <= at <= self.oldest:
             raise ValueError(f"the replay has no rows {self.oldest} to {at}")
         for part in parts:
-            count = len(part["valid"])
-            if set(part) != set(FIELDS) or any(
-                x.shape[:2] != (count, self.num_envs) for x in part.values()
-            ):
-                raise ValueError(f"rows of the replay are not {count} of {self.num_envs} each")
+            self._check_rows(part, parts[0])
             self.put(part, at)
-            at += count
+            at += len(part["valid"])
+        if parts and not self.arrays["valid"].any():
+            raise ValueError("the replay has no step at which something was done")
+
+    def _check_rows(self, rows: dict[str, np.ndarray], first: dict[str, np.ndarray]) -> None:
+        """Refuse rows of a file that are not what `add` takes in, or unlike the first ones."""
+        count = len(rows["valid"])
+        if set(rows) != set(FIELDS) or any(
+            x.shape[:2] != (count, self.num_envs) for x in rows.values()
+        ):
+            raise ValueError(f"rows of the replay are not {count} of {self.num_envs} each")
+        kinds = {name: (x.dtype, x.shape[2:]) for name, x in rows.items()}
+        expected = {name: (x.dtype, x.shape[2:]) for name, x in first.items()}
+        expected |= {"reward": (np.dtype(np.float32), ()), "next_observation": kinds["observation"]}
+        flag = np.dtype(bool), ()
+        expected |= {"terminated": flag, "truncated": flag, "valid": flag}
+        for name, array in rows.items():
+            if kinds[name] != expected[name] or array.dtype.kind not in "biuf":
+                raise ValueError(f"{name} of the replay is {kinds[name]}, not {expected[name]}")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} of the replay is not finite everywhere")
 
     def draw(self, shape: tuple[int, ...], steps: int, discount: float) -> Transitions:
         """Transitions at random, (*shape, ...), each of up to so many steps."""

@@ -18,7 +18,7 @@ from odrpo.envs.replayable import EnvError
 from odrpo.exact_step import Info
 from odrpo.records import Played
 from odrpo.signals import Abandoned, StopRequest
-from odrpo.updates import Alone, OnDevice, unsound
+from odrpo.updates import Alone, OnDevice, check_ends, unsound
 
 if TYPE_CHECKING:
     from odrpo.model import ODRPO
@@ -170,6 +170,7 @@ def _take(
     """The model after an update; of one that was refused the policy is the old one."""
     if info.refused == UNSOUND:
         raise EnvError(unsound(model))
+    check_ends(model, played.time)
     model.state = state
     if model.walkers is not None:
         model.position = model.walkers.position()

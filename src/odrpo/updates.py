@@ -1,6 +1,7 @@
 """How updates come about: one model at a time on the host or from replay, or many on the device."""
 
 import functools
+import time
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from odrpo.learner import Learner, Sizes
 from odrpo.off_policy import improve_from_replay
 from odrpo.records import Played
 from odrpo.replay import Replay
-from odrpo.rollout import Batch
+from odrpo.rollout import Batch, host
 from odrpo.rollout.host import HostWalkers
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MOST_RESTARTS = 10
 """Of environments, for one update."""
+PAUSE = 0.1
+"""Seconds before the second of them in a row; before each later one twice as many."""
 
 Result = tuple[Any, Played, Info]
 """The state after an update, or a function that gives it; what was played; what it reports."""
@@ -86,6 +89,8 @@ class Alone:
         model = self.model
         for attempt in range(MOST_RESTARTS + 1):
             try:
+                if attempt:
+                    model.renew_env()
                 own_key = jax.random.fold_in(key, attempt) if attempt else key
                 return self._collected(state, own_key, progress)
             except EnvError as error:
@@ -95,7 +100,8 @@ class Alone:
                 if attempt == MOST_RESTARTS:
                     raise EnvError(f"{told}, and {attempt} times in a row") from error
                 warnings.warn(f"{told}; the environments are made anew", stacklevel=2)
-                model.renew_env()
+                if attempt:  # what it needs may be starting
+                    time.sleep(PAUSE * 2 ** (attempt - 1))
         raise AssertionError
 
     def _collected(
@@ -199,6 +205,16 @@ def _update(config: Config, sizes: Sizes, env: Env, state: Any, progress: Array)
 
 compiled_update = jax.jit(_update, static_argnames="sizes")
 compiled_updates = jax.jit(jax.vmap(_update, in_axes=(None, None, None, 0, 0)), static_argnums=1)
+
+
+def check_ends(model: "ODRPO", time: np.ndarray) -> None:
+    """Refuse episodes that never end, from their steps, (T, B); on the host each step is seen."""
+    if model.config.complete_episodes or (time < host.ENDLESS).all():
+        return
+    which = int(np.argmax(time.max(axis=0)))
+    name = model.env_id or type(model.env).__name__
+    where = f" in environment {which}, in the update after {model.num_timesteps} timesteps"
+    raise host.endless(name, where)
 
 
 def unsound(model: "ODRPO") -> str:

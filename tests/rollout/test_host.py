@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector.utils import batch_space, create_empty_array
 from gymnasium.wrappers import TimeLimit
 
 from odrpo.envs import CartPole, FiniteMDP, TableEnv
+from odrpo.envs.checks import EnvError
 from odrpo.envs.classic import Motion
 from odrpo.envs.finite import Progress
 from odrpo.rollout import device
@@ -395,7 +397,9 @@ def first_action(number: int, observation: np.ndarray, mask: np.ndarray | None) 
 @MODES
 @pytest.mark.parametrize("moment", ["reset 1", "step", "reset 2"])
 def test_a_mask_that_allows_nothing_ends_no_episode(moment: str, mode: AutoresetMode) -> None:
-    with pytest.raises(ValueError, match=r'env: its info\["action_mask"\] forbids all actions'):
+    with pytest.raises(
+        ValueError, match=r'env: Masked gave an info\["action_mask"\] that forbids all'
+    ):
         walkers_on([lambda: Masked(moment, np.zeros(3, np.int8))], mode).collect(first_action, 20)
 
 
@@ -412,8 +416,90 @@ def test_at_an_end_a_mask_may_allow_nothing(mode: AutoresetMode) -> None:
 @pytest.mark.parametrize("mask", [np.ones(2), np.ones(1), np.ones((1, 3)), 1], ids=str)
 def test_a_mask_of_another_shape_is_named(mask: Any, mode: AutoresetMode) -> None:
     shape = str(np.shape(mask)).replace("(", r"\(").replace(")", r"\)")
-    with pytest.raises(ValueError, match=rf'"action_mask"\] has shape {shape}, expected \(3,\)'):
+    with pytest.raises(ValueError, match=rf'"action_mask"\] of shape {shape}, expected \(3,\)'):
         walkers_on([lambda: Masked("reset 1", mask)], mode)
+
+
+class Foreign(VectorEnv):
+    """Two environments that nobody has seen before; what a step gives is given."""
+
+    num_envs = 2
+    single_action_space = spaces.Discrete(3)
+    action_space = spaces.MultiDiscrete([3, 3])
+
+    def __init__(self, space: gymnasium.Space | None = None, **given: Any) -> None:
+        self.metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        self.single_observation_space = space or spaces.Box(-1, 1, (2, 3))
+        self.observation_space = batch_space(self.single_observation_space, 2)
+        self.given = given
+
+    def reset(self, **options: Any) -> tuple[Any, dict]:
+        return create_empty_array(self.single_observation_space, 2), {}
+
+    def step(self, actions: Any) -> tuple:
+        nowhere = {"terminated": np.zeros(2, bool), "truncated": np.zeros(2, bool)}
+        usual = {"observation": self.reset()[0], "reward": np.zeros(2), **nowhere, "infos": {}}
+        return tuple((usual | self.given).values())
+
+
+SECOND = np.array([False, True])
+FOREIGN: dict[str, tuple[dict[str, Any], str]] = {
+    "one terminated": ({"terminated": True}, r"a terminated of shape \(\), expected \(2,\)"),
+    "truncated of one": ({"truncated": [True]}, r"a truncated of shape \(1,\), expected \(2,\)"),
+    "nan terminated": ({"terminated": [0, np.nan]}, "gave a terminated of nan .*environment 1;"),
+    "no terminated": ({"terminated": [None, False]}, "a terminated of .*, which is no number"),
+    "one reward": ({"reward": 1.0}, r"a reward of shape \(\), expected \(2,\)"),
+    "nan reward": ({"reward": [0, np.nan]}, "paid a reward of nan .*environment 1;"),
+    "complex reward": ({"reward": np.zeros(2, complex)}, "a reward of .*, which is no number"),
+    "text for rewards": ({"reward": np.array(["1", "2"])}, "a reward of .*, which is no number"),
+    "list of infos": ({"infos": [{}, {}]}, "for an info, which is no dict"),
+    "masks of one": ({"infos": {"action_mask": np.ones((1, 3))}}, r"failed \(IndexError"),
+    "no final_obs": ({"terminated": SECOND}, r'without infos\["final_obs"\].*environment 1;'),
+    "final_obs of None": (
+        {"truncated": SECOND, "infos": {"final_obs": [np.zeros((2, 3)), None]}},
+        r'without infos\["final_obs"\].*environment 1;',
+    ),
+    "flat observation": (
+        {"observation": np.zeros((2, 6))},
+        r"shape \(2, 6\), expected \(B, 2, 3\)",
+    ),
+    "complex observation": ({"observation": np.zeros((2, 2, 3), complex)}, "complex128 is no numb"),
+    "text for observations": ({"observation": np.full((2, 2, 3), "1")}, "is no number"),
+    "three observations": ({"observation": np.zeros((3, 2, 3))}, "gave 3 observations, expected 2"),
+    "state beyond int32": (
+        {"space": spaces.Discrete(3), "observation": np.array([0, 2**32])},
+        "gave an observation of 4294967296, .*environment 1;",
+    ),
+    "state of -1": (
+        {"space": spaces.Discrete(3, start=-1), "observation": np.array([0, -2])},
+        "gave an observation of -2, .*environment 1;",
+    ),
+    "one state of several is -1": (
+        {"space": spaces.MultiDiscrete([2, 3]), "observation": np.array([[0, -1], [0, 0]])},
+        r"gave an observation of \[ 0 -1\], .*environment 0;",
+    ),
+    "a part of -1": (
+        {"space": spaces.Dict(a=spaces.Discrete(3)), "observation": {"a": np.array([0, -1])}},
+        r"gave an observation of \{'a': .*-1.*\}, .*environment 1;",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_other_vector_environments_give_is_looked_at(name: str) -> None:
+    given, message = FOREIGN[name]
+    walkers = HostWalkers(Foreign(**given))
+    with pytest.raises(EnvError, match=f"env: .*Foreign.*{message}"):
+        walkers.step(first_action, 0)
+
+
+def test_what_other_vector_environments_give_may_be_plain() -> None:
+    final = {"final_obs": [None, np.ones((2, 3))]}
+    env = Foreign(reward=[1, 2], terminated=[0, 0], truncated=[0.0, 1.0], infos=final)
+    row = HostWalkers(env).step(first_action, 0)
+    assert row["truncated"].tolist() == [False, True]
+    assert row["reward"].tolist() == [1, 2]
+    assert row["next_observation"].tolist() == [[0] * 6, [1] * 6]
 
 
 # The device: the same tables, the same motions.

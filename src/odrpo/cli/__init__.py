@@ -41,6 +41,8 @@ def main() -> None:
         sys.exit(130)
     except (ValueError, OSError, FloatingPointError) as error:
         text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        # It may quote a file, which must not command the terminal.
+        text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
         Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)
         sys.exit(2)
 

@@ -1,5 +1,6 @@
 """Gymnasium's spaces as the algorithm sees them: a state's index, or a vector of features."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
+from odrpo.arguments import whole
 from odrpo.envs.env import Array
 
 SUPPORTED = "Discrete, Box, MultiDiscrete, MultiBinary, or a Dict or Tuple of these"
@@ -16,6 +18,8 @@ SUPPORTED = "Discrete, Box, MultiDiscrete, MultiBinary, or a Dict or Tuple of th
 
 UNBOUNDED = 3.0
 """An action without bounds is taken from [-3, 3]."""
+MOST_PLACES = 2**31
+"""Of a space in a file; beyond it their index has no room in 32 bits."""
 
 
 def check_actions(space: gymnasium.Space) -> None:
@@ -115,9 +119,13 @@ def feature_count(space: gymnasium.Space) -> int:
 
 
 def encode(space: gymnasium.Space, batch: Any) -> np.ndarray:
-    """B observations as B indices, (B,), or as features, (B, D)."""
+    """B observations as B indices, (B,), or as features, (B, D).
+
+    A state that there is not becomes -1, and NaN among features.
+    """
     if isinstance(space, spaces.Discrete):
-        return (np.asarray(batch) - space.start).astype(np.int32)
+        places = _rows(space, batch) - space.start
+        return np.where(_there_is(places, space.n), places, -1).astype(np.int32)
     return features(space, batch)
 
 
@@ -125,15 +133,42 @@ def features(space: gymnasium.Space, batch: Any) -> np.ndarray:
     """B observations as features, (B, D) in float32."""
     if isinstance(space, spaces.Dict | spaces.Tuple):
         return np.concatenate([features(*part) for part in _parts(space, batch)], axis=1)
-    array = np.asarray(batch)
+    array = _rows(space, batch)
     if isinstance(space, spaces.Discrete):
-        return np.eye(int(space.n), dtype=np.float32)[encode(space, array)]
+        return _indicators(array - space.start, space.n)
     if isinstance(space, spaces.MultiDiscrete):
-        places = (array - space.start).reshape(len(array), space.nvec.size).astype(np.int32)
-        sizes = space.nvec.ravel()
-        columns = [np.eye(n, dtype=np.float32)[places[:, k]] for k, n in enumerate(sizes)]
+        places = (array - space.start).reshape(len(array), space.nvec.size)
+        columns = [_indicators(places[:, k], n) for k, n in enumerate(space.nvec.ravel())]
         return np.concatenate(columns, axis=1)
     return array.reshape(len(array), feature_count(space)).astype(np.float32)
+
+
+def _rows(space: gymnasium.Space, batch: Any) -> np.ndarray:
+    """Numbers of the shape that they have in B observations."""
+    array = _numbers(space, batch)
+    if array.ndim == 0 or array.shape[1:] != space.shape:
+        expected = ", ".join(map(str, ("B", *(space.shape or ()))))
+        raise ValueError(f"observation: shape {array.shape}, expected ({expected})")
+    return array
+
+
+def _numbers(space: gymnasium.Space, observation: Any) -> np.ndarray:
+    array = np.asarray(observation)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"observation: {array.dtype} is no number; expected {space}")
+    return array
+
+
+def _there_is(places: np.ndarray, size: Any) -> np.ndarray:
+    """Where a place is one of 0, 1, ..., size - 1; asked before a cast might make it one."""
+    return (places >= 0) & (places < size) & (places == np.floor(places))
+
+
+def _indicators(places: np.ndarray, size: int) -> np.ndarray:
+    there = _there_is(places, size)
+    rows = np.eye(int(size), dtype=np.float32)[np.where(there, places, 0).astype(np.int32)]
+    rows[~there] = np.nan
+    return rows
 
 
 def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
@@ -146,10 +181,8 @@ def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
     if isinstance(space, spaces.Tuple):
         pairs = [as_batch(*pair) for pair in zip(space, observation, strict=True)]
         return tuple(part for part, _ in pairs), _one_count(pairs)
-    array = np.asarray(observation)
+    array = _numbers(space, observation)
     shape = space.shape or ()
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"observation: {array.dtype} is no number; expected {space}")
     single = array.shape == shape
     if not single and (array.ndim == 0 or array.shape[1:] != shape):
         batch = str(("B", *shape)).replace("'", "")
@@ -161,14 +194,30 @@ def as_batch(space: gymnasium.Space, observation: Any) -> tuple[Any, bool]:
     return array, single
 
 
+def check_observation(space: Any, observation: Any) -> None:
+    """Refuse what one environment must not show; the bounds of a Box are not looked at."""
+    if isinstance(space, spaces.Dict | spaces.Tuple):
+        _check_parts(space, observation)
+        for part in _parts(space, observation):
+            check_observation(*part)
+        return
+    array = _numbers(space, observation)
+    if array.shape != space.shape:
+        raise ValueError(f"observation: shape {array.shape}, expected {space.shape}")
+    if array.dtype != space.dtype:
+        if not np.can_cast(array.dtype, space.dtype, "same_kind"):  # as vector environments cast
+            raise ValueError(f"observation: {array.dtype}, expected {space.dtype}")
+        if space.dtype.kind != "f" and (array.astype(space.dtype) != array).any():
+            raise ValueError(f"observation: not in {space}, of {space.dtype}")
+    _check_values(space, array[None])
+
+
 def _check_values(space: gymnasium.Space, batch: np.ndarray) -> None:
     if batch.dtype.kind == "f" and not np.isfinite(batch).all():
         raise ValueError("observation: not all of it is finite")
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         size = space.n if isinstance(space, spaces.Discrete) else space.nvec[None]
-        places = batch - space.start
-        whole = batch.dtype.kind in "biu" or (batch == np.floor(batch)).all()
-        if not whole or (places < 0).any() or (places >= size).any():
+        if not _there_is(batch - space.start, size).all():
             raise ValueError(f"observation: not in {space}")
 
 
@@ -228,13 +277,18 @@ def from_json(values: dict[str, Any]) -> gymnasium.Space:
     """A space as `to_json` wrote it."""
     kind = values["kind"]
     if kind == "Discrete":
-        return spaces.Discrete(values["n"], start=values["start"])
+        return spaces.Discrete(_sizes([values["n"]])[0], start=values["start"])
     if kind == "MultiDiscrete":
+        _sizes([int(np.max(values["n"]))])
         return spaces.MultiDiscrete(values["n"], start=values["start"])
     if kind == "MultiBinary":
-        return spaces.MultiBinary(values["n"])
+        n = values["n"]
+        return spaces.MultiBinary(_sizes(n) if isinstance(n, list) else _sizes([n])[0])
     if kind == "Box":
-        shape, dtype = tuple(values["shape"]), np.dtype(values["dtype"])
+        shape, dtype = _sizes(values["shape"], least=0), np.dtype(values["dtype"])
+        # Before there are arrays of it: of S20000000 a few numbers take all memory.
+        if dtype.kind not in "biuf":
+            raise ValueError(f"space: {values['dtype']!r} is no kind of number")
         bounds = [
             np.array([end if x is None else x for x in values[name]], dtype).reshape(shape)
             for name, end in (("low", -np.inf), ("high", np.inf))
@@ -242,4 +296,14 @@ def from_json(values: dict[str, Any]) -> gymnasium.Space:
         return spaces.Box(bounds[0], bounds[1], shape=shape, dtype=dtype.type)
     if kind == "Dict":
         return spaces.Dict([(key, from_json(part)) for key, part in values["parts"].items()])
-    return spaces.Tuple([from_json(part) for part in values["parts"]])
+    if kind == "Tuple":
+        return spaces.Tuple([from_json(part) for part in values["parts"]])
+    raise ValueError(f"space: there is no kind {kind!r}; use {SUPPORTED}")
+
+
+def _sizes(values: list[Any], least: int = 1) -> tuple[int, ...]:
+    """Those of a space in a file, along each of its axes."""
+    sizes = tuple(whole("space", value, least) for value in values)
+    if math.prod(sizes) >= MOST_PLACES:
+        raise ValueError(f"space: it has {sizes} places; use fewer than 2**31")
+    return sizes

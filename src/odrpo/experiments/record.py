@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from odrpo.checkpoint import fresh
+from odrpo.checkpoint import fresh, plain
 from odrpo.records import Episode
 
 FORMAT = 1
-LARGEST = 100_000_000
+LARGEST = 5_000_000
 """No record is longer than so many bytes; a file that claims to be is not read to its end."""
+DENSEST = 100
+"""Of more than a fifth of that no record has so many bytes for each one of its file."""
 UPDATES = 200
 """So many updates are kept at most."""
 CERTIFICATE = (
@@ -27,7 +29,7 @@ CERTIFICATE = (
     *("projected_distance", "entropy", "explained_variance"),
 )
 DAMAGED = (
-    *(OSError, EOFError, zlib.error, RecursionError),
+    *(OSError, EOFError, zlib.error, RecursionError, MemoryError),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError),
 )
 """What reading a file that is no record may raise."""
@@ -124,10 +126,11 @@ def write(record: Record, path: Path) -> None:
 def read(path: Path) -> Record:
     """A record as `write` left it."""
     try:
+        most = min(LARGEST, max(LARGEST // 5, DENSEST * path.stat().st_size))
         with gzip.open(path) as file:
-            text = file.read(LARGEST + 1)
-        if len(text) > LARGEST:
-            raise ValueError(f"it is longer than {LARGEST} bytes")
+            text = file.read(most + 1)
+        if len(text) > most:
+            raise ValueError(f"it is longer than {most} bytes")
         values = json.loads(text)
         if values.pop("format") != FORMAT:
             raise ValueError("it has another format")
@@ -135,7 +138,8 @@ def read(path: Path) -> Record:
         table = [np.cumsum(played["steps"]), played["returns"], played["lengths"]]
         return Record(**values, played=np.array(table, float).T)
     except DAMAGED as error:
-        raise ValueError(f"{path}: it is no record ({error}); remove it and run again") from error
+        what = plain(str(error))
+        raise ValueError(f"{path}: it is no record ({what}); remove it and run again") from error
 
 
 def read_all(out: Path) -> list[Record]:

@@ -1,12 +1,13 @@
 """Rollouts of Gymnasium's vector environments: stepped one by one on the host."""
 
-import warnings
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from odrpo.envs.checks import StepError, check_infos, check_step, shown, told
 from odrpo.envs.replayable import EnvError, is_replayable, name_of
 from odrpo.envs.spaces import action_count, action_decoder, encode, state_count
 from odrpo.rollout.batch import Batch
@@ -16,7 +17,17 @@ Act = Callable[[int, np.ndarray, np.ndarray | None], np.ndarray]
 """Actions, (B,) counted from 0, or (B, D) in [-1, 1]: from the number of the step, observations and
 a mask or None."""
 ENDLESS = 100_000
-"""Steps of an episode after which its environment is asked about."""
+"""Steps after which training takes it that an episode never ends."""
+
+
+def endless(name: str, where: str) -> EnvError:
+    """What to say of such an episode."""
+    return EnvError(
+        f"env: {name} does not end: it has taken {ENDLESS} steps{where}; set a limit, as in "
+        f"odrpo.ODRPO(..., max_steps=1000), of at most {ENDLESS}. A task may go on for ever beyond "
+        "it: cut-off episodes count as if they went on. Tables and vector environments have a "
+        "limit of their own"
+    )
 
 
 class HostWalkers:
@@ -36,12 +47,10 @@ class HostWalkers:
     def at(cls, env: VectorEnv, position: Position) -> "HostWalkers | None":
         """Where others were in such environments; None: they can't be brought there."""
         walkers = cls(env)
-        try:
+        with walkers._watched("return to an episode"):
             raw = bring_back(env, position)
-        except Exception as error:
-            raise EnvError(walkers._failed("return to an episode", error)) from error
-        if raw is None or not np.array_equal(walkers._encode(raw), position.observation):
-            return None
+            if raw is None or not np.array_equal(walkers._encode(raw), position.observation):
+                return None
         walkers.raw, walkers.observation, walkers.mask = raw, position.observation, position.mask
         walkers.time, walkers.episode_return = position.time, position.episode_return
         walkers.moves = Moves.of(position)
@@ -61,20 +70,24 @@ class HostWalkers:
         if seed is not None and is_replayable(self.env):
             # Gymnasium would make seed, seed + 1, ... of it: the same as of the seed next to it.
             given = np.random.SeedSequence(seed).generate_state(count).tolist()
-        try:
+        with self._watched("reset"):
             self.raw, infos = self.env.reset(seed=given)
-        except Exception as error:
-            raise EnvError(self._failed("reset", error)) from error
+            self.observation = self._encode(self.raw)
+            self.mask = self._mask(infos, np.zeros(count, bool))
         self.moves = Moves(count)
-        self.observation = self._encode(self.raw)
-        self.mask = self._mask(infos, np.zeros(count, bool))
         self.episode_return = np.zeros(count, np.float32)
         # With next-step autoreset the step after the end only begins the next episode.
         self.idle = np.zeros(count, bool)
 
     def collect(self, act: Act, steps: int) -> Batch:
         """Take `steps` steps in each environment; where an episode is over, the next one begins."""
-        return _stack([self.step(act, number) for number in range(steps)])
+        rows = []
+        for number in range(steps):
+            rows.append(self.step(act, number))
+            if (self.time >= ENDLESS).any():
+                which = int(np.argmax(self.time))
+                raise endless(name_of(self.env, which), f" in an episode of environment {which}")
+        return _stack(rows)
 
     def collect_episodes(self, act: Act, steps: int) -> Batch:
         """One episode from its beginning in each; one of more than `steps` is cut off."""
@@ -103,96 +116,81 @@ class HostWalkers:
         action = np.asarray(act(number, self.observation, self.mask))
         decoded = self.decode(action)
         moves = np.array(decoded)  # an environment may change what it is given
-        try:
-            raw, reward, terminated, truncated, infos = self.env.step(decoded)
-            reward = np.asarray(reward, np.float32).reshape(self.time.shape)
-        except Exception as error:
-            raise EnvError(self._failed("step", error)) from error
         valid = ~self.idle
-        terminated = np.asarray(terminated, bool) & valid
-        truncated = np.asarray(truncated, bool) & ~terminated & valid
-        done = terminated | truncated
-        if not np.isfinite(reward[valid]).all():
-            which = np.flatnonzero(valid & ~np.isfinite(reward))[0]
-            raise EnvError(
-                f"env: {name_of(self.env, which)} paid a reward of {reward[which]} "
-                f"{self._where(which)}; mend it, or take such steps out with a wrapper"
-            )
-        # With same-step autoreset the mask is that of the next episode already.
-        over = done & (self.mode != AutoresetMode.SAME_STEP)
-        following, mask = self._encode(raw), self._mask(infos, over)
-        episode_return = self.episode_return + np.where(valid, reward, 0)
+        with self._watched("step"):
+            raw, reward, terminated, truncated, infos = self.env.step(decoded)
+            reward, terminated, truncated = check_step(valid, reward, terminated, truncated, infos)
+            truncated = truncated & ~terminated
+            done = terminated | truncated
+            # With same-step autoreset the mask is that of the next episode already.
+            over = done & (self.mode != AutoresetMode.SAME_STEP)
+            following, mask = self._encode(raw), self._mask(infos, over)
+            next_observation = self._true_next(following, infos, done)
+            next_mask = self._true_next_mask(mask, infos, done)
+        episode_return = self.episode_return + reward
         row = {
             "observation": self.observation,
             "action": action.astype(np.int32 if self.actions else np.float32),
-            "reward": np.where(valid, reward, 0),
-            "next_observation": self._true_next(following, infos, done),
+            "reward": reward,
+            "next_observation": next_observation,
             "terminated": terminated,
             "truncated": truncated,
             "time": self.time,
             "episode_return": episode_return,
             "valid": valid,
             "mask": self.mask,
-            "next_mask": self._true_next_mask(mask, infos, done),
+            "next_mask": next_mask,
         }
         if self.mode == AutoresetMode.DISABLED and done.any():
-            try:
+            with self._watched("reset"):
                 raw, infos = self.env.reset(options={"reset_mask": done})
-            except Exception as error:
-                raise EnvError(self._failed("reset", error)) from error
-            nowhere = np.zeros_like(done)
-            following, mask = self._encode(raw), self._mask(infos, nowhere, mask, done)
+                following = self._encode(raw)
+                mask = self._mask(infos, np.zeros_like(done), mask, done)
         self.raw, self.observation, self.mask = raw, following, mask
         begins = done | self.idle
         self.moves.add(moves, begins)
         self.time = np.where(begins, 0, self.time + 1).astype(np.int32)
-        if (self.time == ENDLESS).any():
-            which = int(np.argmax(self.time))
-            warnings.warn(
-                f"env: {name_of(self.env, which)} is {self._where(which)}, which may never end; if "
-                "it is not meant to go on forever, max_steps sets a limit",
-                RuntimeWarning,
-                stacklevel=2,
-            )
         self.episode_return = np.where(begins, 0, episode_return).astype(np.float32)
         self.idle = done if self.mode == AutoresetMode.NEXT_STEP else np.zeros_like(done)
         return row
 
     def _encode(self, observation: Any, only: int | None = None) -> np.ndarray:
         """Of all environments, or of `only` one."""
-        try:
-            seen = np.array(encode(self.env.single_observation_space, observation))
-        except Exception as error:  # it has another shape, or is no number
-            raise EnvError(self._failed("observation", error)) from error
-        if len(seen) != (self.env.num_envs if only is None else 1):
-            raise EnvError(
-                f"env: {name_of(self.env)} gave {len(seen)} observations; expected one of each of "
-                f"{self.env.num_envs} environments"
+        seen = np.array(encode(self.env.single_observation_space, observation))
+        count = self.env.num_envs if only is None else 1
+        if len(seen) != count:
+            raise StepError(
+                f"gave {len(seen)} observations, expected {count}, one for each environment"
             )
-        sound = np.isfinite(seen)
-        if self.states is not None:
-            sound = (seen >= 0) & (seen < self.states)
+        sound = np.isfinite(seen) if self.states is None else seen >= 0
         if not sound.all():
-            bad = np.flatnonzero(~sound.reshape(len(seen), -1).all(axis=1))
-            which = bad[0] if only is None else only
-            value = np.array2string(seen[bad[0]], threshold=20)
-            raise EnvError(
-                f"env: {name_of(self.env, which)} gave an observation of {value} "
-                f"{self._where(which)}; it must be finite and in its space: mend it, or end the "
-                "episode before"
+            place = int(np.flatnonzero(~sound.reshape(count, -1).all(axis=1))[0])
+            value = shown(_one_of(observation, place))
+            which = place if only is None else only
+            raise StepError(
+                f"gave an observation of {value}, not finite or not in its space", which
             )
         return seen
 
-    def _failed(self, what: str, error: Exception) -> str:
-        """What to say of an exception in an environment."""
-        reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        latest = int(np.argmax(self.time))
-        return f"env: the {what} of {name_of(self.env)} failed {self._where(latest)} ({reason})"
+    @contextlib.contextmanager
+    def _watched(self, what: str) -> Iterator[None]:
+        """Whatever an environment does wrong is told with its name, and where that is known."""
+        try:
+            yield
+        except EnvError:  # by one that knows its place
+            raise
+        except Exception as error:
+            which = getattr(error, "which", None)
+            if self.env.num_envs == 1:
+                which = 0
+            raise told(what, name_of(self.env, which), self._where(which), error) from error
 
-    def _where(self, which: int) -> str:
+    def _where(self, which: int | None) -> str:
         """In which of them and when, for errors."""
+        if which is None:
+            return ""
         one = f" of environment {which}" if self.env.num_envs > 1 else ""
-        return f"around step {self.time[which] + 1} of an episode{one}"
+        return f" around step {self.time[which] + 1} of an episode{one}"
 
     def _mask(
         self,
@@ -205,6 +203,7 @@ class HostWalkers:
 
         Where an episode is `over` it may be none; what is not `fresh` is as it was `before`.
         """
+        check_infos(infos)
         given = infos.get("action_mask")
         if self.actions is None or (given is None and before is None):
             return None
@@ -216,9 +215,9 @@ class HostWalkers:
             for k in np.flatnonzero(infos.get("_action_mask", everywhere) & fresh):
                 result[k] = self._allowed(given[k])
         if not (result.any(axis=1) | over).all():
-            raise EnvError(
-                'env: its info["action_mask"] forbids all actions, but the episode goes on; allow '
-                "one, or end the episode"
+            raise StepError(
+                'gave an info["action_mask"] that forbids all (but the episode goes on)',
+                int(np.argmin(result.any(axis=1) | over)),
             )
         # At an end no choice is left to be made.
         return result | ~result.any(axis=1, keepdims=True)
@@ -226,8 +225,8 @@ class HostWalkers:
     def _allowed(self, given: Any) -> np.ndarray:
         row = np.asarray(given)
         if row.shape != (self.actions,):
-            raise EnvError(
-                f'env: its info["action_mask"] has shape {row.shape}, expected {(self.actions,)}, '
+            raise StepError(
+                f'gave an info["action_mask"] of shape {row.shape}, expected {(self.actions,)}, '
                 "one number for each action"
             )
         return row.astype(bool)
@@ -237,8 +236,13 @@ class HostWalkers:
         if self.mode != AutoresetMode.SAME_STEP or not done.any():
             return following
         last = following.copy()
+        final = infos.get("final_obs", [None] * len(done))
         for k in np.flatnonzero(done).tolist():
-            last[k] = self._encode(_as_batch_of_one(infos["final_obs"][k]), k)[0]
+            if final[k] is None:
+                raise StepError(
+                    'ended an episode without infos["final_obs"], its last observation', k
+                )
+            last[k] = self._encode(_as_batch_of_one(final[k]), k)[0]
         return last
 
     def _true_next_mask(
@@ -255,6 +259,14 @@ def _as_batch_of_one(observation: Any) -> Any:
     if isinstance(observation, tuple):
         return tuple(_as_batch_of_one(part) for part in observation)
     return np.asarray(observation)[None]
+
+
+def _one_of(batch: Any, place: int) -> Any:
+    if isinstance(batch, dict):
+        return {key: _one_of(part, place) for key, part in batch.items()}
+    if isinstance(batch, tuple):
+        return tuple(_one_of(part, place) for part in batch)
+    return np.asarray(batch)[place]
 
 
 def _stack(rows: list[dict[str, Any]]) -> Batch:

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import gymnasium
 import numpy as np
 from gymnasium.vector.utils import concatenate, create_empty_array
 
 from odrpo.envs.replayable import is_replayable
+from odrpo.envs.spaces import action_count, feature_count, state_count
 
 LONGEST = 100_000
 """Of a longer episode the actions are no longer kept."""
+MOST = 2**53
+"""No count and no seed goes beyond."""
 PREFIX = "host."
 """Of its arrays in a file."""
 
@@ -38,21 +42,70 @@ class Position(NamedTuple):
         return {PREFIX + name: np.asarray(x) for name, x in arrays.items() if x is not None}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray], count: int) -> "Position | None":
-        """As `to_arrays` gave it, of `count` environments; None: there is nothing of it."""
+    def from_arrays(
+        cls, arrays: dict[str, np.ndarray], count: int, seen: gymnasium.Space, done: gymnasium.Space
+    ) -> "Position | None":
+        """As `to_arrays` gave it, of `count` environments that show and take what is said.
+
+        None: there is nothing of it.
+        """
         own: dict[str, Any] = {
             k.removeprefix(PREFIX): x for k, x in arrays.items() if k.startswith(PREFIX)
         }
         if not own:
             return None
         time, moves = own["time"], own.pop("moves")
-        for name, array in own.items():
-            if len(array) != count:
-                raise ValueError(f"{PREFIX}{name} is of {len(array)} environments, not {count}")
-        if (time < 0).any() or time.sum() != len(moves):
+        _check_now(own, count, seen, done)
+        if time.sum() != len(moves):
             raise ValueError(f"{PREFIX}moves has {len(moves)} actions, not {time.sum()}")
+        if len(moves):
+            _check_moves(moves, done)
         own.setdefault("mask", None)
         return cls(moves=np.split(moves, np.cumsum(time)[:-1]), **own)
+
+
+def _check_now(
+    own: dict[str, np.ndarray], count: int, seen: gymnasium.Space, done: gymnasium.Space
+) -> None:
+    """Refuse what no rollout has left."""
+    states = state_count(seen)
+    kinds: dict[str, tuple[Any, tuple[int | None, ...]]] = {
+        "first_seeds": (np.int64, (count,)),
+        "episodes": (np.int64, (count,)),
+        "observation": (np.float32, (count, feature_count(seen))),
+        "mask": (np.bool_, (count, action_count(done))),
+        "time": (np.int32, (count,)),
+        "episode_return": (np.float32, (count,)),
+    }
+    if states is not None:
+        kinds["observation"] = np.int32, (count,)
+    if set(own) | {"mask"} != set(kinds):
+        raise ValueError(f"{PREFIX}: it has {sorted(own)}, not {sorted(kinds)}")
+    for name, array in own.items():
+        dtype, shape = kinds[name]
+        if array.dtype != dtype or array.shape != shape:
+            right = f"{np.dtype(dtype)}{shape}"
+            raise ValueError(f"{PREFIX}{name} is {array.dtype}{array.shape}, not {right}")
+    # Of an unbounded return nothing is to be said: finite rewards may add up to it.
+    whole = {"first_seeds": (0, MOST), "episodes": (1, MOST), "time": (0, LONGEST)}
+    if states is not None:
+        whole["observation"] = 0, states - 1
+    for name, (least, most) in whole.items():
+        if (own[name] < least).any() or (own[name] > most).any():
+            raise ValueError(f"{PREFIX}{name} is not from {least} to {most} everywhere")
+    if not np.isfinite(own["observation"]).all():
+        raise ValueError(f"{PREFIX}observation is not finite everywhere")
+
+
+def _check_moves(moves: np.ndarray, space: Any) -> None:
+    counted = action_count(space)
+    kind = "iu" if counted is not None else space.dtype.kind
+    if moves.shape[1:] != space.shape or moves.dtype.kind not in kind:
+        raise ValueError(f"{PREFIX}moves is {moves.dtype}{moves.shape}, no actions of {space}")
+    places = moves if counted is None else moves - space.start
+    inside = np.isfinite(moves) if counted is None else (places >= 0) & (places < counted)
+    if not inside.all():
+        raise ValueError(f"{PREFIX}moves has actions that are not in {space}")
 
 
 class Moves:

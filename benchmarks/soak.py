@@ -44,7 +44,7 @@ class Options:
 
 def kills(short: bool) -> Found:
     """Runs of each kind are killed again and again, and end as one that was not."""
-    each, updates = (3, 64) if short else (25, 640)
+    each, updates = (3, 64) if short else (20, 512)
     rng = np.random.default_rng(0)
     found: Found = {"killed while a checkpoint was written": 0, "killed at another time": 0}
     for kind in KINDS:
@@ -134,7 +134,7 @@ def _resident() -> float:
 
 def interleaved(short: bool) -> Found:
     """Two seeds take turns, each loaded from its folder for every turn."""
-    turns, each = (4, 2_048) if short else (50, 20_480)
+    turns, each = (4, 2_048) if short else (20, 20_480)
     with tempfile.TemporaryDirectory() as place:
         folders = [Path(place) / str(seed) for seed in range(2)]
         for turn in range(turns):
@@ -151,7 +151,7 @@ def interleaved(short: bool) -> Found:
 
 def saving(short: bool) -> Found:
     """What logs and checkpoints take of the time in which a run trains, at the defaults."""
-    seconds, often = (5, 1.0) if short else (180, 30.0)
+    seconds, often = (5, 1.0) if short else (100, 30.0)
     runs: dict[str, dict[str, Any]] = {
         "a network on the device": {"env": "CartPole-v1"},
         "a network on Gymnasium": {"env": "CartPole-v1", "backend": "host"},

@@ -42,7 +42,7 @@ def main(run: Run, out: Path, parent: int) -> int:
 
             record = run_baseline(run, folder, stop)
         if record is None:
-            return request.exit_code or 1
+            return request.exit_code if request() else 1
         write(record, run.record_file(out))
         for path in folder.iterdir():
             if path.is_dir():

@@ -181,7 +181,8 @@ class CostTransport:
         def arriving(beta: Array, leaving: Array) -> Array:
             _, candidates = self._candidates(beta)
             targets = candidates == least(candidates)[:, None]
-            count = jnp.sum(targets.astype(policy.dtype), axis=1)
+            # A forbidden action, which has nothing to leave, may seem to have none by rounding.
+            count = jnp.maximum(jnp.sum(targets.astype(policy.dtype), axis=1), 1)
             return jnp.sum(jnp.where(targets, (leaving / count)[:, None], 0), axis=2)
 
         return arriving(near, (1 - share) * policy) + arriving(far, share * policy)

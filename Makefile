@@ -16,7 +16,7 @@ run: setup  ## Train on three of the paper's tasks, two minutes; curves go into 
 	$(BIN)/python examples/tour.py
 
 test: setup  ## Run the tests, but for the slow ones
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" --durations 12
 
 test-all: setup  ## Run every test, with programs that are compiled as for users
 	XLA_FLAGS= $(BIN)/python -m pytest -n 2

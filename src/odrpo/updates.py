@@ -110,7 +110,8 @@ class Alone:
         model, config = self.model, self.model.config
         held = None
         if model.replay is not None and config.octaves > 1:
-            held = jax.random.key(model.seed), model.replay.added
+            # The number begins anew before it is too large for the program's 32 bits.
+            held = jax.random.key(model.seed), model.replay.added % 2**31
         if not isinstance(model.env, VectorEnv):
             walkers, batch = algorithm.compiled_collect(
                 config, model.sizes, model.env, state, key, progress, held

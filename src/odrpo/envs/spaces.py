@@ -166,7 +166,8 @@ def _there_is(places: np.ndarray, size: Any) -> np.ndarray:
 
 def _indicators(places: np.ndarray, size: int) -> np.ndarray:
     there = _there_is(places, size)
-    rows = np.eye(int(size), dtype=np.float32)[np.where(there, places, 0).astype(np.int32)]
+    rows = np.zeros((len(places), int(size)), np.float32)
+    rows[there, places[there].astype(np.int32)] = 1
     rows[~there] = np.nan
     return rows
 

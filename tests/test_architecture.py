@@ -31,6 +31,7 @@ LAYERS = [
     "evaluation",
     "callbacks",
     "presets",
+    "files",
     "checkpoint",
     "replay_files",
     "model_files",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -169,7 +170,8 @@ def test_links_in_a_folder_lead_nowhere(tmp_path: Path) -> None:
     run, precious = tmp_path / "run", tmp_path / "precious"
     cliff().learn(64, run_dir=run)
     precious.write_text("mine")
-    names = ("progress.partial", "episodes.partial", ".config.json.partial", ".partial.curve.png")
+    written = (f".{name}.{os.getpid()}.partial" for name in ("progress.csv", "config.json"))
+    names = (*written, ".partial.curve.png")
     for name in (*names, "curve.png", "config.json"):
         (run / name).unlink(missing_ok=True)
         (run / name).symlink_to(precious)

@@ -84,9 +84,16 @@ def solve(
         "start": check.first - started,
         "seconds": None if check.solved is None else check.solved - started,
         "timesteps": model.num_timesteps,
-        "confirmed": float(evaluate_policy(model, check.evaluation, n_eval_episodes=100)[0]),
+        "confirmed": mean_return(model, check.evaluation, 100),
         "peak_memory": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
     }
+
+
+def mean_return(model: Any, env: Any, episodes: int) -> float:
+    """Of the greedy policy."""
+    mean, _ = evaluate_policy(model, env, n_eval_episodes=episodes)
+    assert isinstance(mean, float)
+    return mean
 
 
 class Check(BaseCallback):
@@ -109,7 +116,7 @@ class Check(BaseCallback):
             return
         self.checked = self.num_timesteps
         began = time.time()
-        mean = evaluate_policy(self.model, self.evaluation, n_eval_episodes=20)[0]
+        mean = mean_return(self.model, self.evaluation, 20)
         self.evaluating += time.time() - began
         if mean >= self.goal:
             self.solved = time.time()

@@ -2,7 +2,6 @@
 
 import errno
 import json
-import os
 import reprlib
 import zlib
 from pathlib import Path
@@ -12,6 +11,8 @@ import jax
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
+
+from odrpo.files import replacing
 
 FORMAT = 3
 DAMAGED = (
@@ -27,20 +28,12 @@ def write(path: Path, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> 
     """Write a file in one go: whoever reads sees the old one or the new one, never a part."""
     text = json.dumps({"format": FORMAT, **header})
     metadata = {"odrpo": text, "checksum": checksum(arrays, text)}
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
+        with replacing(path) as partial:
             # As open to others as any file of this user: safetensors would keep it to itself.
-            fresh(partial)
             mode = partial.stat().st_mode
             save_file(arrays, partial, metadata=metadata)
             partial.chmod(mode)
-            sync(partial)
-            partial.replace(path)
-            sync(path.parent)
-        finally:
-            partial.unlink(missing_ok=True)
     except (OSError, SafetensorError) as error:
         number = getattr(error, "errno", None) or errno.EIO
         reason = getattr(error, "strerror", None) or error
@@ -102,22 +95,6 @@ def checksum(arrays: dict[str, np.ndarray], text: str = "") -> str:
         total = zlib.crc32(f"{name} {array.dtype} {array.shape}".encode(), total)
         total = zlib.crc32(np.ascontiguousarray(array).data, total)
     return f"{total:08x}"
-
-
-def fresh(path: Path) -> Path:
-    """An empty file, never what a link in a folder from somebody else leads to."""
-    path.unlink(missing_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    return path
-
-
-def sync(path: Path) -> None:
-    """What was written to a file, or the names in a folder, are on the disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def flatten(tree: Any) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odrpo import checkpoint, model_files
+from odrpo.files import sync
 from odrpo.model_files import Stored
 from odrpo.replay_files import is_row_file, replay_folder, row_files, write_rows
 
@@ -60,7 +61,7 @@ class Checkpoints:
         checkpoint.write(path, arrays, header | extra)
         self.rows[path] = names
         _link(path, self.folder / MODEL)
-        checkpoint.sync(self.folder)
+        sync(self.folder)
         self._remove_old()
 
     def _remove_old(self) -> None:

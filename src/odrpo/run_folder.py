@@ -10,8 +10,8 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from odrpo.callbacks import Callback, Row
-from odrpo.checkpoint import fresh
 from odrpo.checkpoints import MODEL, Checkpoints, checkpoints_in, newest_timesteps
+from odrpo.files import fresh, put
 from odrpo.run_logs import DENSE_EPISODES, DENSE_UPDATES, Events, Log, is_logged, read_episodes
 
 SHARE_OF_TIME = 0.01
@@ -92,9 +92,7 @@ class RunFolder(Callback):
         described |= {"env": model.env_id, "max_steps": model.max_steps, "seed": model.seed}
         described |= {"backend": model.backend, "timesteps": model.target}
         text = json.dumps(described | {"config": model.config.to_json()}, indent=2)
-        partial = fresh(self.folder / ".config.json.partial")
-        partial.write_text(text + "\n")
-        partial.replace(self.folder / "config.json")
+        put(self.folder / "config.json", text + "\n")
         self._checkpoint()
 
     def on_training_start(self) -> None:

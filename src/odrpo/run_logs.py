@@ -11,7 +11,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from odrpo.checkpoint import fresh, sync
+from odrpo.files import put
 from odrpo.records import Episode, Records
 
 DENSE_UPDATES, DENSE_EPISODES = 10_000, 100_000
@@ -36,14 +36,9 @@ class Log:
                 stacklevel=2,
             )
         # Never a moment without what is known: a new file takes the place of the old one.
-        partial = fresh(path.with_suffix(".partial"))
-        with partial.open("wb") as file:
-            file.write(self._text(kept))
-            file.flush()
-            os.fsync(file.fileno())
-            self.size = file.tell()
-        partial.replace(path)
-        sync(path.parent)
+        text = self._text(kept)
+        put(path, text)
+        self.size = len(text)
 
     def add(self, row: dict[str, Any]) -> None:
         """Another row, for the next time that is written."""

@@ -21,6 +21,12 @@ def test_they_are_on_the_page(tmp_path: Path) -> None:
     assert "Solve it.\n" in page
 
 
+def test_a_question_that_there_is_not_is_told(tmp_path: Path) -> None:
+    (tmp_path / "findings.toml").write_text('[ablations]\nbetta = "Solve it."\n')
+    with pytest.raises(ValueError, match="ablations: there is no betta; use metric, ties, beta"):
+        read_findings(tmp_path)
+
+
 @pytest.mark.parametrize("text", ["agrees = 'one'", "agrees = [1]", "ablations = []", "x = 1", "="])
 def test_another_form_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "findings.toml").write_text(text)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from filelock import FileLock
 
+from odrpo.experiments import worker
 from odrpo.experiments.baselines import _Watch
 from odrpo.experiments.pool import Pool
 from odrpo.experiments.record import Record, read
@@ -74,8 +75,13 @@ def test_one_failed_run_does_not_stop_the_others(tmp_path: Path) -> None:
     assert record.largest_gap is not None
     assert record.largest_gap < 1e-4
     assert len(record.evaluation["returns"]) == 100
-    left = sorted(path.name for path in good.folder(tmp_path).iterdir())
-    assert left == ["lock", "log.txt", "model.odrpo"]
+    left = ["lock", "log.txt", "model.odrpo"]
+    assert sorted(path.name for path in good.folder(tmp_path).iterdir()) == left
+    # A worker that was killed before it had tidied up.
+    (good.folder(tmp_path) / "replay").mkdir()
+    (good.folder(tmp_path) / "progress.csv").write_text("timesteps")
+    assert worker.main(good, tmp_path, os.getppid()) == 0
+    assert sorted(path.name for path in good.folder(tmp_path).iterdir()) == left
     # Who removes a record gets it again.
     good.record_file(tmp_path).unlink()
     assert Pool(tmp_path, [good], jobs=1).work(quiet, never).done == [good]

@@ -59,6 +59,42 @@ def test_what_is_no_record_is_refused(tmp_path: Path, values: object) -> None:
         read(file)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"env": None},
+        {"seed": "x"},
+        {"timesteps": "x"},
+        {"taken": 0},
+        {"seconds": None},
+        {"machine": None},
+        {"updates": {"beta": [1.0]}},
+        {"updates": {name: [1.0] * (2 if name == "gap" else 1) for name in CERTIFICATE}},
+        {"evaluation": {}},
+        {"evaluation": {"returns": [], "lengths": []}},
+        {"evaluation": {"returns": [float("nan")], "lengths": [1.0]}},
+        {"env": "Taxi-v4"},
+        {"played": {"steps": [1], "returns": [None], "lengths": [1]}},
+    ],
+)
+def test_values_that_no_table_could_show_are_refused(tmp_path: Path, changed: dict) -> None:
+    file = tmp_path / "record.json.gz"
+    write(made_up("CartPole-v1", "odrpo-kl"), file)
+    values = json.loads(gzip.decompress(file.read_bytes()))
+    file.write_bytes(gzip.compress(json.dumps(values | changed).encode()))
+    named = "evaluation" if changed == {"env": "Taxi-v4"} else next(iter(changed))
+    with pytest.raises(ValueError, match=rf"it is no record \({named}"):
+        read(file)
+
+
+def test_a_copy_is_no_other_seed(tmp_path: Path) -> None:
+    folder = tmp_path / "records" / "CartPole-v1" / "ppo"
+    write(made_up("CartPole-v1", "ppo", 0), folder / "0.json.gz")
+    write(made_up("CartPole-v1", "ppo", 0), folder / "1.json.gz")
+    with pytest.raises(ValueError, match=r"1\.json\.gz: it is the record of .*0\.json\.gz"):
+        read_all(tmp_path)
+
+
 def test_updates_are_thinned_evenly_over_time_with_the_last() -> None:
     # A run folder keeps all of the first ones, and every tenth from then on.
     at = [*range(1000), *range(1000, 10_001, 10)]

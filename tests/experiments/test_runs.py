@@ -22,7 +22,7 @@ def test_names_of_tasks() -> None:
 
 def test_tasks_beyond_the_paper() -> None:
     assert named_tasks("elsewhere") == list(ELSEWHERE)
-    (run,) = plan(named_tasks("pendulum"), ["odrpo-kl"], 1, list(VARIANTS), short=False)
+    (run,) = plan(named_tasks("pendulum"), ["odrpo-kl"], 1, [], short=False)
     assert (run.env, run.timesteps, run.seed) == ("Pendulum-v1", 15_000, 20)
     assert model_of(run).config.policy == "generative"
 
@@ -48,6 +48,12 @@ def test_what_there_is_not_is_named_with_what_there_is(names, word) -> None:
 def test_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="tasks: none"):
         named_tasks(" , ")
+
+
+def test_variants_for_none_of_the_tasks_are_refused() -> None:
+    with pytest.raises(ValueError, match="variants: none of gaussian, taken is for these tasks"):
+        plan(["HalfCheetah-v5"], ["odrpo-kl"], 1, ["gaussian", "taken"], False)
+    assert plan(["CartPole-v1"], ["odrpo-kl"], 1, ["gaussian", "taken"], False)
 
 
 def test_a_plan_has_every_seed_of_every_method() -> None:

@@ -10,6 +10,7 @@ from odrpo.experiments.publish import publish
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.experiments.tables import Results, at_a_glance, every_table
 from odrpo.experiments.variants import VARIANTS
+from odrpo.report.table import table_html
 from tests.experiments.made_up import made_up
 
 
@@ -158,11 +159,44 @@ def test_records_of_baselines_alone_are_published(tmp_path: Path) -> None:
     assert "certificates" not in (tmp_path / "results.md").read_text()
 
 
+def test_tasks_beyond_the_paper_alone_are_published(tmp_path: Path) -> None:
+    assert tmp_path / "figures" not in publish([made_up("Pendulum-v1", "odrpo-kl")], tmp_path)
+    page = (tmp_path / "results.md").read_text()
+    assert "none of these is the paper's" in page
+    assert "![" not in page
+    assert not (tmp_path / "tables" / "at_a_glance.md").exists()
+
+
+def test_nothing_stays_of_records_that_are_gone(tmp_path: Path) -> None:
+    record = made_up("CartPole-v1", "odrpo-kl")
+    publish([record, made_up("CartPole-v1", "odrpo-kl", variant="held-beta")], tmp_path)
+    mine = tmp_path / "tables" / "mine.md"
+    mine.write_text("mine")
+    assert (tmp_path / "tables" / "ablation_beta.tex").exists()
+    publish([record], tmp_path)
+    assert not list((tmp_path / "tables").glob("ablation_beta.*"))
+    assert mine.exists()
+    assert (tmp_path / "figures" / "certificates.png").exists()
+    publish([made_up("CartPole-v1", "ppo")], tmp_path)
+    assert not (tmp_path / "figures" / "certificates.png").exists()
+
+
+def test_runs_without_updates_have_no_certificates(tmp_path: Path) -> None:
+    publish([made_up("CartPole-v1", "odrpo-kl", updates={})], tmp_path)
+    assert not (tmp_path / "figures" / "certificates.png").exists()
+
+
+def test_notes_are_markdown() -> None:
+    table = Table("t", "title", ["a"], [[Cell("1")]], ["**Bold** and `code` < 1"])
+    assert "<b>Bold</b> and <code>code</code> &lt; 1" in table_html(table)
+    assert r"\textbf{Bold} and \texttt{code} $<$ 1" in table.latex()
+
+
 def test_texts_are_escaped_in_each_format() -> None:
     text = "<script>&|_%$ {x} ±"
     table = Table("t", text, [text, "b"], [[Cell(text, True), Cell("1")]], [text])
-    assert "<script>" not in table.html()
-    assert "&lt;script&gt;&amp;" in table.html()
+    assert "<script>" not in table_html(table)
+    assert "&lt;script&gt;&amp;" in table_html(table)
     assert r"\|" in table.markdown()
     assert r"$<$script$>$\&|\_\%\$ \{x\} $\pm$" in table.latex()
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -145,6 +146,16 @@ def test_a_task_that_is_a_path_leads_nowhere(tmp_path: Path) -> None:
     a_picture().write(tmp_path / "secret.png")
     folder = tmp_path / "results"
     assert every_picture(folder, [made_up("../../secret", "ppo")], True, print) == []
+
+
+def test_a_link_in_a_folder_leads_nowhere(tmp_path: Path) -> None:
+    precious, file = tmp_path / "precious", tmp_path / "a.png"
+    precious.write_text("mine")
+    for name in (file.name, f".{file.name}.{os.getpid()}.partial"):
+        (tmp_path / name).symlink_to(precious)
+    Picture("a", "b", small_png(Image.new("RGB", (4, 4)))).write(file)
+    assert precious.read_text() == "mine"
+    assert read_picture(file).caption == "b"
 
 
 def test_without_pictures_the_page_says_why() -> None:

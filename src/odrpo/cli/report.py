@@ -11,6 +11,7 @@ from rich.markup import escape
 from odrpo.cli.options import optional
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.record import read_all
+from odrpo.files import put
 
 
 def make_report(
@@ -40,9 +41,8 @@ def make_report(
     say = partial(console.print, markup=False, highlight=False)
     shown = every_picture(folder, records, pictures, say)
     path = out or folder / "report.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = build_report(records, read_findings(folder), shown)
-    path.write_text(text)
+    put(path, text)
     console.print(
         f"wrote {escape(str(path))}: {len(records)} runs, {len(shown)} pictures, "
         f"{len(text) / 1e6:.1f} MB"

@@ -77,7 +77,9 @@ def reproduce(
         console.print("stopped; the same command goes on")
         raise SystemExit(130)
     if outcome.failed:
-        console.print(f"the same command tries again what failed; logs are in {out / 'runs'}")
+        console.print(
+            f"the same command tries again what failed; logs are in {escape(str(out / 'runs'))}"
+        )
         raise SystemExit(1)
 
 
@@ -94,8 +96,10 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
     if outdated:
         console.print(
             f"[yellow]note:[/] {len(outdated)} records have other settings or timesteps than the "
-            f"runs would have now; remove them to run these again, such as {outdated[0]}"
+            "runs would have now; remove them to run these again:"
         )
+        for path in outdated:
+            console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     left = sum(seconds_of(run, records) for run in missing) / min(jobs, max(1, len(missing)))
     console.print(
         f"{len(every)} runs: {len(every) - len(missing)} recorded, {len(missing)} to do"

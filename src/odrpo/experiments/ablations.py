@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from odrpo.experiments import statistics
-from odrpo.experiments.record import Record
+from odrpo.experiments.record import UPDATES, Record
 from odrpo.experiments.runs import OURS
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.experiments.tables import NAMES, Results, every_seed
@@ -30,15 +30,20 @@ QUESTIONS: dict[str, Question] = {
     "model": Question("With a model of the environment or without?", "with"),
     "paper": Question("Our settings or the paper's?", "ours"),
 }
+ABLATIONS = ("metric", *QUESTIONS, "use")
+"""All of these tables, as findings name them."""
 
 
 def every_ablation(records: Sequence[Record], findings: Mapping[str, str]) -> list[Table]:
     """Those that the records have something for, each with what it shows, where that is known."""
-    results = Results(records)
+    return [table for table in possible_ablations(Results(records), findings) if table.rows]
+
+
+def possible_ablations(results: Results, findings: Mapping[str, str]) -> list[Table]:
+    """Those without rows too."""
     tables = [_metrics(results, findings.get("metric"))]
     tables += [_table(results, name, findings.get(name)) for name in QUESTIONS]
-    tables.append(_use(results, findings.get("use")))
-    return [table for table in tables if table.rows]
+    return [*tables, _use(results, findings.get("use"))]
 
 
 def _metrics(results: Results, finding: str | None) -> Table:
@@ -66,20 +71,23 @@ def _use(results: Results, finding: str | None) -> Table:
                 rows.append([Cell(env), Cell(NAMES[method]), *cells])
     header = ["task", "method", "preset", *variants[1:]]
     title = "What is the radius worth where the step is not exact?"
-    note = "Distance of the steps over the radius: mean over the updates, and the largest."
+    note = (
+        "Distance of the steps over the radius: the mean of the updates that a record keeps, at "
+        f"most {UPDATES} of a run, and the largest of all."
+    )
     return Table("ablation_use", title, header, rows, [*_notes(finding)[:-1], note])
 
 
 def _share(records: Sequence[Record]) -> Cell:
-    uses = [record.largest_use for record in records if record.largest_use is not None]
-    if not uses:
+    known = [record for record in records if record.updates and record.largest_use is not None]
+    if not known:
         return Cell("-")
-    shares = []
-    for record in records:
+    shares, largest = [], max(record.largest_use or 0.0 for record in known)
+    for record in known:
         distance, radius = (np.array(record.updates[k], float) for k in ("distance", "radius"))
         counts = np.isfinite(distance) & (radius > 0)
         shares.append(np.mean(distance[counts] / radius[counts]))
-    return Cell(f"{number(float(np.mean(shares)))}, {number(max(uses))}")
+    return Cell(f"{number(float(np.mean(shares)))}, {number(largest)}")
 
 
 def _table(results: Results, name: str, finding: str | None) -> Table:

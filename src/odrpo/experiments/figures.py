@@ -1,7 +1,7 @@
 """The paper's figures from records, and those that only exact steps can have."""
 
+import io
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import matplotlib
 
@@ -39,21 +39,24 @@ PLACES: dict[str, Place] = {
     "episodes": lambda record: np.arange(1.0, len(record.played) + 1),
     "seconds": lambda record: record.played[:, 0] * record.seconds / record.taken,
 }
+CURVES = {f"curves_{place}": place for place in PLACES}
+"""Figures by name, and what is on their x axis."""
+CERTIFICATES = "certificates"
 
 
-def every_figure(records: Sequence[Record], folder: Path) -> list[Path]:
-    """Draw them into a folder."""
+def every_figure(records: Sequence[Record]) -> dict[str, bytes]:
+    """Those that the records have something for, by name, as PNG."""
     results = Results(records)
-    if not results.envs:
-        return []
-    drawings = {f"curves_{name}": curves(results, name) for name in PLACES}
-    if any(results.of(env, method) for env in results.envs for method in OURS):
-        drawings |= {"certificates": certificates(results)}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in drawings.items():
-        figure.savefig(folder / f"{name}.png", dpi=110)
-        plt.close(figure)
-    return [folder / f"{name}.png" for name in drawings]
+    return {
+        name: _png(curves(results, CURVES[name]) if name in CURVES else certificates(results))
+        for name in drawable(results)
+    }
+
+
+def drawable(results: Results) -> list[str]:
+    """The names of these figures."""
+    certified = any(_certified(results, env) for env in results.envs)
+    return [*(CURVES if results.envs else ()), *([CERTIFICATES] if certified else ())]
 
 
 def curves(results: Results, against: str) -> Figure:
@@ -89,7 +92,7 @@ def curves(results: Results, against: str) -> Figure:
 
 def certificates(results: Results) -> Figure:
     """beta*, the share of the radius that is used, and the gap, over the training of our runs."""
-    envs = [env for env in results.envs if any(results.of(env, method) for method in OURS)]
+    envs = [env for env in results.envs if _certified(results, env)]
     rows = {"beta*": _beta, "distance / radius": _use, "gap / (1 + gain)": _gap}
     blocks, columns = -(-len(envs) // ACROSS), min(len(envs), ACROSS)
     figure, grid = plt.subplots(
@@ -102,17 +105,22 @@ def certificates(results: Results) -> Figure:
     for axes in grid[-len(rows) :, (len(envs) - 1) % ACROSS + 1 :].flat:
         axes.set_axis_off()
     for number, env in enumerate(envs):
+        records = _certified(results, env)
         block, column = divmod(number, ACROSS)
         own = grid[len(rows) * block : len(rows) * (block + 1), column]
         for axes, (name, values) in zip(own, rows.items(), strict=True):
-            for method in OURS:
-                for k, record in enumerate(results.of(env, method)):
-                    at = np.array(record.updates["timesteps"], float)
-                    label = NAMES[method] if k == 0 else None
-                    line = {"color": COLOURS[method], "lw": 0.8, "alpha": 0.7, "label": label}
-                    axes.plot(at, values(record.updates), **line)
+            for record in records:
+                at = np.array(record.updates["timesteps"], float)
+                axes.plot(
+                    at,
+                    values(record.updates),
+                    color=COLOURS[record.method],
+                    lw=0.8,
+                    alpha=0.7,
+                    label=NAMES[record.method],  # the legend has each once
+                )
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-            axes.set_xlim(0, max(r.timesteps for m in OURS for r in results.of(env, m)))
+            axes.set_xlim(0, max(record.timesteps for record in records))
             axes.spines[["top", "right"]].set_visible(False)
             if name != "distance / radius":
                 axes.set_yscale("log")
@@ -124,6 +132,18 @@ def certificates(results: Results) -> Figure:
         own[-1].set_xlabel("timesteps")
     _legend(figure, list(grid.flat))
     return figure
+
+
+def _certified(results: Results, env: str) -> list[Record]:
+    """Runs of ours that have updates."""
+    return [r for method in OURS for r in results.of(env, method) if r.updates]
+
+
+def _png(figure: Figure) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, dpi=110)
+    plt.close(figure)
+    return file.getvalue()
 
 
 def _beta(updates: dict) -> np.ndarray:

@@ -4,6 +4,8 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from odrpo.experiments.ablations import ABLATIONS
+
 FORM = "it may have agrees and differs, lists of texts, and a table ablations of texts"
 
 
@@ -30,6 +32,11 @@ def read_findings(out: Path) -> Findings:
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{path}: {error}; {FORM}") from error
     lists = isinstance(found.agrees, list) and isinstance(found.differs, list)
+    unknown = sorted(set(found.ablations) - set(ABLATIONS))
+    if unknown:
+        raise ValueError(
+            f"{path}: ablations: there is no {', '.join(unknown)}; use {', '.join(ABLATIONS)}"
+        )
     if not lists or not all(isinstance(text, str) for text in texts):
         raise ValueError(f"{path}: not all of it is text; {FORM}")
     return found

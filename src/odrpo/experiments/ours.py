@@ -11,7 +11,7 @@ from odrpo.experiments.evaluation import play
 from odrpo.experiments.record import Record, columns, surroundings, thinned
 from odrpo.experiments.runs import OURS, Run
 from odrpo.experiments.status import Status
-from odrpo.experiments.variants import VARIANTS, Variant
+from odrpo.experiments.variants import variant_of
 from odrpo.model import ODRPO
 from odrpo.run_logs import read_records_of
 from odrpo.training import train
@@ -59,8 +59,7 @@ def run_ours(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
 
 def model_of(run: Run) -> ODRPO:
     """A new model with the settings of the run."""
-    metric = OURS[run.method]
-    variant = VARIANTS[run.variant] if run.variant else Variant("", (), ())
+    variant, metric = variant_of(run.variant), OURS[run.method]
     preset: Any = variant.preset
     settings = variant.changes(run.env, metric)
     return ODRPO(run.env, metric, preset=preset, seed=run.seed, **settings)

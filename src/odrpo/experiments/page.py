@@ -6,9 +6,9 @@ from pathlib import Path
 
 from odrpo.experiments import published
 from odrpo.experiments.ablations import every_ablation
-from odrpo.experiments.figures import PLACES
+from odrpo.experiments.figures import CERTIFICATES, CURVES, drawable
 from odrpo.experiments.findings import Findings
-from odrpo.experiments.record import Record
+from odrpo.experiments.record import UPDATES, Record
 from odrpo.experiments.runs import GROUPS, METHODS, OURS
 from odrpo.experiments.table import number
 from odrpo.experiments.tables import NAMES, Results, counts_episodes, every_table, steps
@@ -31,6 +31,10 @@ SETTINGS = (
     "not of one size: theirs 64 x 64 or what the Zoo names, up to 256 x 256; ours 32 x 32 or "
     "64 x 64 with discrete actions, 128 x 128 with continuous ones."
 )
+NONE_OF_THE_PAPERS = (
+    "**Tasks**: none of these is the paper's, so that its numbers are not beside them; ours have "
+    "the defaults, which nobody has tuned for a task."
+)
 A_MODEL = (
     "**Tabular tasks**: our presets learn a model of the transitions, which TRPO, PPO and A2C do "
     'not; the rows "without a model" do not either.'
@@ -51,19 +55,21 @@ def results_page(records: Sequence[Record], findings: Findings, page: Path, figu
     ]
     for table in every_table(records):
         parts += [f"### {table.title}", table.markdown()]
-    parts += ["## Learning curves"]
-    for name in PLACES:
-        parts.append(f"![Learning curves against {name}]({where}/curves_{name}.png)")
-    parts.append(
-        "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. The "
-        "lowest twentieth of all points, mostly beginnings, is cut off."
-    )
-    if any(record.updates for record in records):
+    drawn = drawable(Results(records))
+    if any(name in drawn for name in CURVES):
+        parts += [
+            "## Learning curves",
+            *(f"![Learning curves against {x}]({where}/{name}.png)" for name, x in CURVES.items()),
+            "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. "
+            "The lowest twentieth of all points, mostly beginnings, is cut off.",
+        ]
+    if CERTIFICATES in drawn:
         parts += [
             "## Certificates",
-            f"![beta*, distance of radius and gap over training]({where}/certificates.png)",
-            "Of every update of ours: the dual variable, how much of the radius the exact step "
-            "used, and how far at most it can be from the best policy in the ball.",
+            f"![beta*, distance of radius and gap over training]({where}/{CERTIFICATES}.png)",
+            f"Of the updates of ours, at most {UPDATES} a run: the dual variable, how much of the "
+            "radius the exact step used, and how far at most it can be from the best policy in the "
+            "ball.",
         ]
     ablations = every_ablation(records, findings.ablations)
     if ablations:
@@ -100,6 +106,8 @@ def _facts(records: Sequence[Record]) -> str:
 def limits(records: Sequence[Record]) -> list[str]:
     """What these records can't say, in Markdown."""
     results = Results(records)
+    if not results.envs:
+        return [NONE_OF_THE_PAPERS]
     every = ", ".join(f"{env} {steps(results, env).removesuffix(' steps')}" for env in results.envs)
     told = [
         ENVIRONMENTS,

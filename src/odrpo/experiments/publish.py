@@ -3,27 +3,39 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from odrpo.experiments.ablations import every_ablation
-from odrpo.experiments.figures import every_figure
+from odrpo.experiments.ablations import possible_ablations
+from odrpo.experiments.figures import CERTIFICATES, CURVES, every_figure
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.page import results_page
 from odrpo.experiments.record import Record
-from odrpo.experiments.tables import Results, at_a_glance, every_table
+from odrpo.experiments.tables import Results, at_a_glance, possible_tables
+from odrpo.files import put
 
 
 def publish(records: Sequence[Record], out: Path, page: Path | None = None) -> list[Path]:
-    """Write OUT/tables/*.md and *.tex, OUT/figures/*.png, and the page; returns where they are."""
+    """Write OUT/tables/*.md and *.tex, OUT/figures/*.png, and the page; returns where they are.
+
+    What is there of records that are gone is removed.
+    """
     if not records:
         return []
-    findings = read_findings(out)
+    findings, results = read_findings(out), Results(records)
     tables, figures, page = out / "tables", out / "figures", page or out / "results.md"
-    tables.mkdir(parents=True, exist_ok=True)
-    every = (*every_table(records), *every_ablation(records, findings.ablations))
-    for table in (at_a_glance(Results(records)), *every):
+    every = (*possible_tables(results), *possible_ablations(results, findings.ablations))
+    for table in (at_a_glance(results), *every):
+        some = bool(table.rows)
         text = f"# {table.title}\n\n{table.markdown()}\n"
-        (tables / f"{table.name}.md").write_text(text)
-        (tables / f"{table.name}.tex").write_text(table.latex())
-    every_figure(records, figures)
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(results_page(records, findings, page, figures))
-    return [tables, figures, page]
+        _write(tables / f"{table.name}.md", text if some else None)
+        _write(tables / f"{table.name}.tex", table.latex() if some else None)
+    drawn = every_figure(records)
+    for name in (*CURVES, CERTIFICATES):
+        _write(figures / f"{name}.png", drawn.get(name))
+    put(page, results_page(records, findings, page, figures))
+    return [tables, *([figures] if drawn else []), page]
+
+
+def _write(path: Path, content: str | bytes | None) -> None:
+    if content is None:
+        path.unlink(missing_ok=True)
+    else:
+        put(path, content)

@@ -10,7 +10,6 @@ class Value(NamedTuple):
     spread: float | None = None
 
 
-PAPER = "Song and Zhao (2020), Optimistic Distributionally Robust Policy Optimization"
 ZOO = "RL Baselines3 Zoo, benchmark.md: one trained agent each, on v2 or v3 of the environments"
 
 METHODS = ("odrpo-kl", "odrpo-wasserstein", "trpo", "ppo", "a2c")

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from odrpo.checkpoint import fresh, plain
+from odrpo.checkpoint import plain
+from odrpo.experiments.checks import check_values
+from odrpo.files import put
 from odrpo.records import Episode
 
 FORMAT = 1
@@ -114,13 +116,7 @@ def write(record: Record, path: Path) -> None:
         "lengths": played[:, 2].astype(int).tolist(),
     }
     text = json.dumps({"format": FORMAT, **values}, separators=(",", ":"), allow_nan=False)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = fresh(path.with_suffix(".partial"))
-    with partial.open("wb") as file:
-        file.write(gzip.compress(text.encode(), 9, mtime=0))
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    put(path, gzip.compress(text.encode(), 9, mtime=0))
 
 
 def read(path: Path) -> Record:
@@ -136,7 +132,11 @@ def read(path: Path) -> Record:
             raise ValueError("it has another format")
         played = values.pop("played")
         table = [np.cumsum(played["steps"]), played["returns"], played["lengths"]]
-        return Record(**values, played=np.array(table, float).T)
+        record = Record(**values, played=np.array(table, float).T)
+        check_values(values, CERTIFICATE)
+        if not np.isfinite(record.played).all():
+            raise ValueError("played: not all of it is finite")
+        return record
     except DAMAGED as error:
         what = plain(str(error))
         raise ValueError(f"{path}: it is no record ({what}); remove it and run again") from error
@@ -144,8 +144,19 @@ def read(path: Path) -> Record:
 
 def read_all(out: Path) -> list[Record]:
     """All records of a folder, by task, method and seed."""
-    records = [read(path) for path in (out / "records").glob("*/*/*.json.gz")]
+    records = []
+    for path in (out / "records").glob("*/*/*.json.gz"):
+        record = read(path)
+        place = file_of(out, record.env, record.label, record.seed)
+        if path != place:
+            raise ValueError(f"{path}: it is the record of {place}; move it there, or remove it")
+        records.append(record)
     return sorted(records, key=lambda record: (record.env, record.label, record.seed))
+
+
+def file_of(out: Path, env: str, label: str, seed: int) -> Path:
+    """Where the record of a run is."""
+    return out / "records" / env / label / f"{seed}.json.gz"
 
 
 def _rounded(value: Any) -> float | None:

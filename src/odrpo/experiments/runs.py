@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from odrpo.experiments.variants import VARIANTS
+from odrpo.experiments.record import file_of
+from odrpo.experiments.variants import CLASSIC, FINITE, VARIANTS
 from odrpo.presets import TASKS
 
 OURS = {"odrpo-kl": "kl", "odrpo-wasserstein": "wasserstein", "odrpo-sinkhorn": "sinkhorn"}
@@ -13,8 +14,8 @@ OURS = {"odrpo-kl": "kl", "odrpo-wasserstein": "wasserstein", "odrpo-sinkhorn": 
 BASELINES = ("trpo", "ppo", "a2c")
 METHODS = (*OURS, *BASELINES)
 GROUPS = {
-    "tabular": ("Taxi-v4", "NChain-v0", "CliffWalking-v1"),
-    "discrete": ("CartPole-v1", "Acrobot-v1"),
+    "tabular": FINITE,
+    "discrete": CLASSIC,
     "continuous": (
         *("LunarLanderContinuous-v3", "InvertedPendulum-v5", "Reacher-v5", "Hopper-v5"),
         *("Walker2d-v5", "HalfCheetah-v5", "Ant-v5"),
@@ -70,7 +71,7 @@ class Run:
 
     def record_file(self, out: Path) -> Path:
         """Where its record goes."""
-        return out / "records" / self.env / self.label / f"{self.seed}.json.gz"
+        return file_of(out, self.env, self.label, self.seed)
 
 
 def plan(
@@ -92,6 +93,8 @@ def plan(
                     for name in variants
                     if VARIANTS[name].applies_to(env, OURS.get(method))
                 ]
+    if variants and not any(run.variant for run in runs):
+        raise ValueError(f"variants: none of {', '.join(variants)} is for these tasks and methods")
     return runs
 
 

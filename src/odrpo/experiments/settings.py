@@ -7,7 +7,7 @@ from odrpo.config import Config
 from odrpo.experiments.baselines import settings_of
 from odrpo.experiments.record import Record
 from odrpo.experiments.runs import OURS, Run
-from odrpo.experiments.variants import VARIANTS, Variant
+from odrpo.experiments.variants import variant_of
 from odrpo.learner import Sizes
 from odrpo.presets import TASKS, settings_for
 
@@ -27,8 +27,7 @@ def expected(run: Run) -> dict[str, Any]:
     """The settings of a run, as its record would have them; without the metric."""
     if run.method not in OURS:
         return settings_of(run.method, run.env)
-    metric = OURS[run.method]
-    variant = VARIANTS[run.variant] if run.variant else Variant("", (), ())
+    variant, metric = variant_of(run.variant), OURS[run.method]
     preset: Any = variant.preset
     own, _ = settings_for(run.env, metric, ANY_SIZES, preset)
     known = Config().to_json() | own | variant.changes(run.env, metric)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from odrpo.files import fresh
 from odrpo.records import WINDOW, Episode
 
 SECONDS = 1.0
@@ -32,7 +33,7 @@ class Status:
         mean_return = sum(recent) / len(recent) if recent else math.nan
         shown = mean_return if math.isfinite(mean_return) else None
         text = json.dumps({"done": timesteps, "from": self.first, "return": shown})
-        partial = self.file.with_suffix(".partial")
+        partial = fresh(self.file.with_suffix(".partial"))
         partial.write_text(text)
         partial.replace(self.file)
 

@@ -1,6 +1,5 @@
-"""A table of texts, written as Markdown, LaTeX or HTML."""
+"""A table of texts, written as Markdown or LaTeX."""
 
-import html
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -15,7 +14,7 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """A title, a header, rows, and what is to be said of them."""
+    """A title, a header, rows, and what is to be said of them in Markdown."""
 
     name: str
     """Of its files."""
@@ -39,7 +38,7 @@ class Table:
             for row in self.rows
         ]
         head, *body = [" & ".join(line) + r" \\" for line in lines]
-        notes = " ".join(_tex(note) for note in self.notes)
+        notes = " ".join(_tex_of_markdown(note) for note in self.notes)
         parts = [
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
@@ -52,27 +51,6 @@ class Table:
             r"\end{table}",
         ]
         return "\n".join(parts) + "\n"
-
-    def html(self) -> str:
-        """For the report; every text is escaped."""
-        head = "".join(f"<th>{html.escape(text)}</th>" for text in self.header)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td><b>{html.escape(c.text)}</b></td>"
-                if c.bold
-                else f"<td>{html.escape(c.text)}</td>"
-                for c in row
-            )
-            + "</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f"<p class=note>{html.escape(note)}</p>" for note in self.notes)
-        table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return (
-            f"<h3 id='{html.escape(self.name)}'>{html.escape(self.title)}</h3>"
-            f"<div class=wide>{table}</div>{notes}"
-        )
 
 
 SPECIAL = {
@@ -95,6 +73,11 @@ SPECIAL = {
 
 def _tex(text: str) -> str:
     return re.sub("|".join(map(re.escape, SPECIAL)), lambda found: SPECIAL[found[0]], text)
+
+
+def _tex_of_markdown(text: str) -> str:
+    bold = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", _tex(text))
+    return re.sub("`(.+?)`", r"\\texttt{\1}", bold)
 
 
 def _bars(text: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from odrpo.experiments import published, statistics
 from odrpo.experiments.published import Value
 from odrpo.experiments.record import Record
-from odrpo.experiments.runs import BASELINES, ELSEWHERE, METHODS, OURS
+from odrpo.experiments.runs import BASELINES, ELSEWHERE, GROUPS, METHODS, OURS
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.presets import TASKS
 
@@ -20,7 +20,6 @@ NAMES = {
     "ppo": "PPO",
     "a2c": "A2C",
 }
-LOCOMOTION = [env for env in TASKS if env not in ("Taxi-v4", "NChain-v0", "CliffWalking-v1")]
 
 
 class Results:
@@ -53,8 +52,12 @@ class Results:
 
 def every_table(records: Sequence[Record]) -> list[Table]:
     """Those that the records have something for."""
-    results = Results(records)
-    tables = [
+    return [table for table in possible_tables(Results(records)) if table.rows]
+
+
+def possible_tables(results: Results) -> list[Table]:
+    """Those without rows too."""
+    return [
         last_tenth(results),
         timesteps(results),
         against_baselines(results),
@@ -63,7 +66,6 @@ def every_table(records: Sequence[Record]) -> list[Table]:
         greedy(results),
         elsewhere(results),
     ]
-    return [table for table in tables if table.rows]
 
 
 def last_tenth(results: Results) -> Table:
@@ -135,7 +137,7 @@ def against_baselines(results: Results) -> Table:
     rows = []
     for env in results.envs:
         ours = {m: v for m in OURS if (v := results.mean(env, m)) is not None}
-        if env not in LOCOMOTION or not ours:
+        if env in GROUPS["tabular"] or not ours:
             continue
         here = {m: v for m in BASELINES if (v := results.mean(env, m)) is not None}
         paper = {m: v.mean for m, v in published.LAST_TENTH[env].items()}
@@ -210,7 +212,7 @@ def taxi(results: Results) -> Table:
 
 def wall_clock(results: Results) -> Table:
     """Seconds for 10^5 timesteps of training."""
-    envs = [env for env in results.envs if counts_episodes(env) or env not in LOCOMOTION]
+    envs = [env for env in results.envs if counts_episodes(env) or env in GROUPS["tabular"]]
     rows = []
     for method in METHODS:
         cells = []
@@ -303,7 +305,7 @@ def at_a_glance(results: Results) -> Table:
                 Cell(number(optimum)),
             ]
         )
-    header = ["task", "budget", *(NAMES[m] for m in OURS), "KL, greedy", "best baseline"]
+    header = ["task", "budget", *(NAMES[m] for m in OURS), "KL, greedy at the end", "best baseline"]
     return Table("at_a_glance", "At a glance", [*header, "paper's ODRPO", "optimum"], rows)
 
 

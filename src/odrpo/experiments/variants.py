@@ -62,3 +62,8 @@ VARIANTS: dict[str, Variant] = {
     "squared-error": Variant("projection", CLASSIC, BOTH, {"projection": "squared_error"}),
     "gaussian": Variant("policy", BOXES, KL, {"policy": "gaussian"}),
 }
+
+
+def variant_of(name: str) -> Variant:
+    """By its name; of none it is what changes nothing."""
+    return VARIANTS[name] if name else Variant("", (), ())

@@ -32,6 +32,7 @@ def main(run: Run, out: Path, parent: int) -> int:
             return request() or os.getppid() != parent
 
         if run.record_file(out).exists():
+            _tidy_up(folder)
             return 0
         if run.method in OURS:
             from odrpo.experiments.ours import run_ours
@@ -44,12 +45,17 @@ def main(run: Run, out: Path, parent: int) -> int:
         if record is None:
             return request.exit_code if request() else 1
         write(record, run.record_file(out))
-        for path in folder.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name not in KEPT:
-                path.unlink()
+        _tidy_up(folder)
     return 0
+
+
+def _tidy_up(folder: Path) -> None:
+    """What a run whose record is written needs no more."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name not in KEPT:
+            path.unlink()
 
 
 if __name__ == "__main__":

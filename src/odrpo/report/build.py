@@ -14,6 +14,7 @@ from odrpo.experiments.tables import every_table
 from odrpo.report.data import page_data
 from odrpo.report.markdown import as_html, bullets
 from odrpo.report.picture import Picture
+from odrpo.report.table import table_html
 
 NO_PICTURES = (
     "There are none: `odrpo report DIR` draws them of the models that `odrpo reproduce` leaves in "
@@ -28,7 +29,7 @@ def build_report(
 ) -> str:
     """The page; it needs no network, and what it prints of the records is escaped."""
     every = (*every_table(records), *every_ablation(records, findings.ablations))
-    tables = "".join(table.html() for table in every)
+    tables = "".join(map(table_html, every))
     envs = {record.env for record in records}
     summary = f"{len(records)} runs of {len(envs)} tasks"
     return Template(_file("page.html")).substitute(

@@ -16,6 +16,8 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
+from odrpo.files import put
+
 SMALL, LARGEST = 140_000, 2_000_000
 """So many bytes at most are written, and read: all of them go into the page."""
 DAMAGED = (OSError, SyntaxError, ValueError, Image.DecompressionBombError, struct.error, zlib.error)
@@ -44,11 +46,10 @@ class Picture:
         words = PngInfo()
         words.add_itxt("Title", self.title)
         words.add_itxt("Caption", self.caption)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.partial")
+        file = io.BytesIO()
         with Image.open(io.BytesIO(self.png)) as image:
-            image.save(partial, "PNG", optimize=True, pnginfo=words)
-        partial.replace(path)
+            image.save(file, "PNG", optimize=True, pnginfo=words)
+        put(path, file.getvalue())
 
 
 def read_picture(path: Path) -> Picture:

@@ -26,6 +26,7 @@ from report import (
     Row,
     compare_speed,
     fastest,
+    heading,
     missing_peers,
     publish,
     setting,
@@ -260,7 +261,7 @@ def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: li
         "compiled on its own. So they do not add up to the whole."
     )
     parts = [f"# Training speed with continuous actions, {ENV}"]
-    parts += [f"{facts['date']}, {facts['cpus']} CPUs.", *missing, verdicts(rows), how]
+    parts += [heading(facts), *missing, verdicts(rows), how]
     parts += ["## Speed", speeds(results), "## Parts of an update", timed]
     for metric in METRICS:
         parts += [f"{metric}:", describe_parts(results[f"{PARTS}, {metric}"])]

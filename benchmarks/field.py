@@ -25,7 +25,7 @@ from rich.console import Console
 from continuous import OFF_POLICY, SAC, WARM_UP
 from odrpo.experiments.baselines import ZOO
 from processes import Result, Results, keep, ours, run
-from report import middle, missing_peers, publish, setting, table, versions
+from report import heading, middle, missing_peers, publish, setting, table, versions
 
 CARTPOLE, CHEETAH = "CartPole-v1", "HalfCheetah-v5"
 SOLVED, MOST_TIMESTEPS, ENVS = 475, 100_000, 8
@@ -206,7 +206,7 @@ def report(facts: dict[str, Any], results: Results, missing: list[str]) -> str:
         f"{CHEETAH}, one environment, an update a timestep, equal layers and minibatches, KL, "
         "after warm-up and compilation."
     )
-    parts = ["# odrpo beside the libraries of the field", f"{facts['date']}, {facts['cpus']} CPUs."]
+    parts = ["# odrpo beside the libraries of the field", heading(facts)]
     parts += [*missing, "![The same as bars](field.png)", how]
     parts += [table(HEADER, lines(results, OURS_DEVICE, on_policy)), cheetah]
     replay = [line[:3] for line in lines(results, OURS_REPLAY, [OURS_REPLAY, *SAC_OF])]

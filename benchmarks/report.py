@@ -15,6 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.markdown import Markdown
 
+from odrpo.experiments.record import surroundings
 from processes import Result, Results
 
 Lines = list[list[str]]
@@ -103,8 +104,14 @@ def setting(results: Results, packages: tuple[str, ...], peers: tuple[str, ...])
     return {
         "date": date.today().isoformat(),
         "cpus": os.cpu_count(),
+        "commit": surroundings()["commit"],
         "versions": {"odrpo": own} | theirs,
     }
+
+
+def heading(setting: dict[str, Any]) -> str:
+    """When, where, and of which state of ours."""
+    return f"{setting['date']}, {setting['cpus']} CPUs, odrpo at {setting['commit']}."
 
 
 def versions(setting: dict[str, Any]) -> str:

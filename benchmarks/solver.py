@@ -9,14 +9,10 @@ import os
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # Idle BLAS threads spin and slow whatever runs next.
 
-import json
 import math
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -26,11 +22,11 @@ import jax
 import numpy as np
 import tyro
 from rich.console import Console
-from rich.markdown import Markdown
 from scipy import optimize, sparse
 
 import odrpo
 import odrpo.trust_region.paper as paper
+from report import heading, publish, setting, table, versions
 
 Size = tuple[int, int]
 Bounds = tuple[float | None, float | None]
@@ -319,12 +315,6 @@ def describe(row: Row) -> list[str]:
     return [*words, *times, f"{row.first_call:.3g}", dual]
 
 
-def table(header: list[str], lines: Lines) -> str:
-    """Lines of words in Markdown."""
-    rule = ["---"] * len(header)
-    return "\n".join(f"| {' | '.join(line)} |" for line in [header, rule, *lines])
-
-
 def main(quick: bool = False, out: Path = Path("results/benchmarks")) -> None:
     """Time the solvers beside their peers.
 
@@ -333,27 +323,20 @@ def main(quick: bool = False, out: Path = Path("results/benchmarks")) -> None:
         out: Where solver.json and solver.md go (solver_quick.json and solver_quick.md).
     """
     rows: list[Row] = []
-    console = Console()
+    console, began = Console(), time.perf_counter()
     with jax.enable_x64(True):
         for name, sizes in SIZES.items():
             for size in sizes[:2] if quick else sizes:
                 console.print(f"timing {name} {shape(size)}")
                 rows += measure(Case(name, size), quick)
     goals = [*judge_times(rows, PUBLIC), *judge_times(rows, JITTED), judge_duals(rows)]
-    versions = {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
-    setting = {"date": date.today().isoformat(), "cpus": os.cpu_count(), "versions": versions}
-    with_what = ", ".join(f"{name} {number}" for name, number in versions.items())
-    parts = ["# Time to the optimum", f"{setting['date']}, {setting['cpus']} CPUs; {with_what}."]
+    facts = setting({}, PACKAGES, ()) | {"seconds": time.perf_counter() - began}
+    parts = ["# Time to the optimum", heading(facts), versions(facts)]
     parts += [table(HEADER, [describe(row) for row in rows])]
     parts += ["## Goals", table(["goal", "measured", "verdict"], goals)]
-    report = "\n\n".join(parts) + "\n"
-    console.print(Markdown(report))
-
-    out.mkdir(parents=True, exist_ok=True)
+    data = facts | {"goals": goals, "rows": [asdict(row) for row in rows]}
     target = out / ("solver_quick" if quick else "solver")
-    target.with_suffix(".md").write_text(report)
-    data = setting | {"goals": goals, "rows": [asdict(row) for row in rows]}
-    target.with_suffix(".json").write_text(json.dumps(data, indent=1) + "\n")
+    publish("\n\n".join(parts) + "\n", data, target, console)
 
 
 if __name__ == "__main__":

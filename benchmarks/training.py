@@ -26,6 +26,7 @@ from report import (
     Row,
     compare_speed,
     fastest,
+    heading,
     middle,
     missing_peers,
     publish,
@@ -221,7 +222,7 @@ def report(facts: dict[str, Any], results: Results, rows: list[Row], missing: li
         f"{SB3_ENVS} episodes at a time. The clock starts before the process does. Then, off the "
         "clock, 100 more episodes in Gymnasium's own CartPole tell whether it was luck."
     )
-    parts = ["# Training speed, CartPole-v1", f"{facts['date']}, {facts['cpus']} CPUs."]
+    parts = ["# Training speed, CartPole-v1", heading(facts)]
     parts += [*missing, verdicts(rows), how]
     parts += ["## Speed", speeds(results)]
     parts += ["## To a solved task", checks, table(SOLVE_HEADER, solves)]

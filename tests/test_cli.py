@@ -203,6 +203,19 @@ def test_labels_are_text_not_markup(tmp_path, monkeypatch, capsys) -> None:
     assert "[bold]x[/nope]" in capsys.readouterr().out
 
 
+def test_labels_and_names_do_not_command_the_terminal(tmp_path, monkeypatch, capsys) -> None:
+    told = "\x1b]0;pwn\x07\x1b[31mred"
+    names = {"states": [told] * 6, "actions": [told] * 4, "cost": np.zeros((4, 4)).tolist()}
+    path = tmp_path / "\x1b[31m.json"
+    path.write_text(json.dumps(json.loads(EXAMPLE.read_text()) | names))
+    monkeypatch.setenv("COLUMNS", "300")
+    run(monkeypatch, "solve", path, "--metric", "kl")
+    printed = capsys.readouterr().out
+    assert "?]0;pwn??[31mred" in printed
+    assert "use the cost in ?[31m.json" in printed
+    assert not {"\x1b", "\x07"} & set(printed)
+
+
 def test_the_installed_command_helps() -> None:
     command = Path(sys.executable).parent / "odrpo"
     text = subprocess.run([command, "solve", "--help"], capture_output=True, text=True, check=True)

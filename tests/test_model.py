@@ -268,6 +268,7 @@ def test_estimators_that_do_not_go_together_are_refused() -> None:
     [
         (np.zeros(3), r"observation: shape \(3,\), expected \(4,\), or \(B, 4\) for a batch"),
         (np.full(4, np.nan), "observation: not all of it is finite"),
+        ([1e39] * 4, "observation: not all of it is finite in float32"),
         ("left", "observation: .* is no number"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What training remembers: a row for every update, and every episode."""
+"""What training remembers: a row for each of the last updates, and the last episodes."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

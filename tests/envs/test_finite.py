@@ -185,6 +185,21 @@ def test_an_env_without_a_table_is_refused() -> None:
         odrpo.FiniteMDP.from_gymnasium("CartPole-v1")
 
 
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (
+            gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda r: -r),
+            "env: FrozenLakeEnv is wrapped in TransformReward, which is not in its table P; pass",
+        ),
+        (gymnasium.make("Taxi-v4", fickle_passenger=True), "env: TaxiEnv has a fickle passenger"),
+    ],
+)
+def test_what_a_table_does_not_tell_is_refused(env: gymnasium.Env, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        odrpo.FiniteMDP.from_gymnasium(env)
+
+
 def test_an_endless_return_needs_a_discount() -> None:
     endless = odrpo.FiniteMDP(**GOOD)
     with pytest.raises(ValueError, match=r"discount: 1\.0; without a step limit"):

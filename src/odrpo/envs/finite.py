@@ -6,11 +6,17 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium import wrappers
 
 from odrpo.arguments import whole
 from odrpo.envs.env import Array, Step
 
 ROW_SUM_TOLERANCE = 1e-5
+OF_MAKE = (
+    *(wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker),
+    *(wrappers.RenderCollection, wrappers.HumanRendering),
+)
+"""The wrappers of `gymnasium.make`: with them an environment does what its table says."""
 
 
 class Outcomes(NamedTuple):
@@ -76,13 +82,16 @@ class FiniteMDP:
     ) -> "FiniteMDP":
         """From an environment (or the id of one) with a table `P[s][a]` of (p, next, reward, end).
 
-        The step limit is the environment's own unless one is given here.
+        The step limit is the environment's own unless one is given here. Other wrappers than those
+        of `gymnasium.make` are refused: a table knows nothing of what they do.
         """
         if isinstance(env, str):
             env = gymnasium.make(env, **options)
         table = getattr(env.unwrapped, "P", None)
         if table is None:
             raise ValueError(f"env: {env} has no table P of its transitions; pass it as it is")
+        if (more := more_than_table(env)) is not None:
+            raise ValueError(f"env: {more}, which is not in its table P; pass it as it is")
         states, actions = len(table), len(table[0])
         most = max(len(table[s][a]) for s in range(states) for a in range(actions))
         outcomes = Outcomes(
@@ -250,6 +259,18 @@ class FiniteMDP:
                 f"discount: {discount}; without a step limit use a discount in [0, 1), "
                 "or give the MDP max_steps"
             )
+
+
+def more_than_table(env: gymnasium.Env) -> str | None:
+    """What is known of an environment that its table `P` does not tell; None: nothing."""
+    name = type(env.unwrapped).__name__
+    while isinstance(env, gymnasium.Wrapper):
+        if type(env) not in OF_MAKE:
+            return f"{name} is wrapped in {type(env).__name__}"
+        env = env.env
+    if getattr(env, "fickle_passenger", False):
+        return f"{name} has a fickle passenger"
+    return None
 
 
 def _checked_discount(discount: Any) -> float:

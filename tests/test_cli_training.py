@@ -167,6 +167,26 @@ def test_a_folder_with_a_run_is_not_overwritten(
     np.testing.assert_array_equal(loaded.probabilities(states), model.probabilities(states))
 
 
+@pytest.mark.parametrize(
+    ("flags", "horizon"),
+    [
+        ([], 80_000),
+        (["--preset", "default"], 10_000),
+        (["--critic", "replay"], 10_000),
+        (["--preset", "paper", "--final-fraction", "0.5"], 10_000),
+        (["--preset", "default", "--horizon", 20_000], 20_000),
+    ],
+)
+def test_what_fades_does_so_within_the_timesteps(
+    flags: list[object], horizon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But where the preset of the environment knows better."""
+    models: list[odrpo.ODRPO] = []
+    monkeypatch.setattr(cli.train, "_train", lambda given, *_: models.extend(given))
+    run(monkeypatch, "train", "CartPole-v1", "--timesteps", 10_000, "--seeds", 2, *flags)
+    assert [model.config.horizon for model in models] == [horizon] * 2
+
+
 def test_help_tells_of_every_setting(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:

@@ -189,6 +189,7 @@ def test_draws_follow_the_policy() -> None:
         ({"metric": odrpo.Sinkhorn(strength=[1.0])}, r"strength: shape \(1,\), expected a single"),
         ({"n_step": 3}, "n_step: it does nothing with returns='lambda'; leave it out"),
         ({"optimism": 1.0}, "optimism: it does nothing with critic='network'"),
+        ({"horizon": 10, "final_fraction": 1}, "horizon: it does nothing with final_fraction=1,"),
         ({"visitation": "unnormalised"}, "use complete_episodes=True"),
         ({"seed": 0.5}, "seed: 0.5; use a whole number"),
         ({"seed": -1}, "seed: -1; use a whole number >= 0"),

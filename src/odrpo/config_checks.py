@@ -195,6 +195,11 @@ def check_policy(policy: str, states: int | None, dimensions: int | None) -> Non
 
 def check_useful(settings: dict[str, Any], config: "Config") -> None:
     """Refuse a setting that would do nothing beside the others."""
+    if "horizon" in settings and config.final_fraction == 1:
+        raise ValueError(
+            "horizon: it does nothing with final_fraction=1, since nothing fades; leave it out, or "
+            "use a final_fraction below 1"
+        )
     for name in settings:
         for other, values in NEEDS.get(name, []):
             if getattr(config, other) in values:

@@ -153,13 +153,13 @@ def saving(short: bool) -> Found:
     """What logs and checkpoints take of the time in which a run trains, at the defaults."""
     seconds, often = (5, 1.0) if short else (100, 30.0)
     runs: dict[str, dict[str, Any]] = {
-        "a network on the device": {"env": "CartPole-v1"},
-        "a network on Gymnasium": {"env": "CartPole-v1", "backend": "host"},
+        "a network on the device": {"env": "CartPole-v1", "horizon": 10**8},
+        "a network on Gymnasium": {"env": "CartPole-v1", "backend": "host", "horizon": 10**8},
         "a generator with replay": {"env": "HalfCheetah-v5"},
     }
     found: Found = {}
     for name, settings in runs.items():
-        model = odrpo.ODRPO(horizon=10**8, **settings)
+        model = odrpo.ODRPO(**settings)
         model.learn(model.config.warm_up + 1)  # compiled, and warmed up
         with (
             tempfile.TemporaryDirectory() as place,

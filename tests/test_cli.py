@@ -1,5 +1,6 @@
 """The command line for real: each way in and out, and each complaint."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -105,6 +106,11 @@ COMPLAINTS = {
     "not JSON": ({"x.json": "{"}, "x.json", "can't be read as JSON"),
     "JSON list": ({"x.json": "[1]"}, "x.json", "expected an object with the names advantages"),
     "not an npz": ({"x.npz": "PK"}, "x.npz", "x.npz: not an .npz archive of plain arrays"),
+    "too long a cell": (
+        {"d/advantages.csv": "1" * 200_000},
+        "d",
+        "advantages.csv: can't be read as CSV in UTF-8 (field larger than",
+    ),
     "not an npy": ({"d/policy.npy": "text"}, "d", "policy.npy: not an .npy file"),
     "empty folder": ({"d/readme.txt": ""}, "d", "no .csv, .json or .npy files"),
     "CSV with a header": (
@@ -160,6 +166,53 @@ def test_complaints_are_one_readable_line(name: str, tmp_path, monkeypatch, caps
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("kind", ["npz", "npy"])
+def test_damaged_arrays_are_told_as_such(kind: str, tmp_path) -> None:
+    """Bytes that are changed may go unnoticed, but never end in another error."""
+    rng = np.random.default_rng(0)
+    table = tmp_path / "table"
+    table.mkdir()
+    np.savez_compressed(tmp_path / "x.npz", advantages=np.eye(3), policy=np.eye(3), radius=1.0)
+    np.save(table / "advantages.npy", np.eye(3))
+    damaged, read = {
+        "npz": (tmp_path / "x.npz", tmp_path / "x.npz"),
+        "npy": (table / "advantages.npy", table),
+    }[kind]
+    whole = np.frombuffer(damaged.read_bytes(), np.uint8)
+    told = set()
+    for _ in range(200):
+        content = whole.copy()
+        content[rng.integers(len(content))] = rng.integers(256)
+        damaged.write_bytes(content[: rng.integers(len(content) + 1) or None].tobytes())
+        with contextlib.suppress(ValueError), np.errstate(all="ignore"):
+            read_problem(read)
+        damaged.write_bytes(content.tobytes())
+        try:
+            read_problem(read)
+        except ValueError as error:
+            told.add(str(error))
+    assert f"{damaged}: not an .{kind} " in " ".join(told)
+
+
+def test_a_table_from_a_spreadsheet_may_begin_with_a_mark(tmp_path) -> None:
+    (tmp_path / "policy.csv").write_text("0.5,0.5", encoding="utf-8-sig")
+    (tmp_path / "states.csv").write_text("home", encoding="utf-8-sig")
+    (tmp_path / "advantages.json").write_text("[[1, 0]]", encoding="utf-8-sig")
+    problem = read_problem(tmp_path, radius=0.1)
+    assert problem.arrays["policy"].tolist() == [[0.5, 0.5]]
+    assert problem.label("states", 0) == "home"
+
+
+def test_an_error_without_a_file_says_what_it_is(monkeypatch, capsys) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(cli.app, "cli", full)
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "solve", EXAMPLE)
+    assert capsys.readouterr().err.strip() == "error: the disk is gone"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -201,6 +254,19 @@ def test_labels_are_text_not_markup(tmp_path, monkeypatch, capsys) -> None:
     path.write_text(json.dumps(content))
     run(monkeypatch, "solve", path)
     assert "[bold]x[/nope]" in capsys.readouterr().out
+
+
+def test_labels_and_names_do_not_command_the_terminal(tmp_path, monkeypatch, capsys) -> None:
+    told = "\x1b]0;pwn\x07\x1b[31mred"
+    names = {"states": [told] * 6, "actions": [told] * 4, "cost": np.zeros((4, 4)).tolist()}
+    path = tmp_path / "\x1b[31m.json"
+    path.write_text(json.dumps(json.loads(EXAMPLE.read_text()) | names))
+    monkeypatch.setenv("COLUMNS", "300")
+    run(monkeypatch, "solve", path, "--metric", "kl")
+    printed = capsys.readouterr().out
+    assert "?]0;pwn??[31mred" in printed
+    assert "use the cost in ?[31m.json" in printed
+    assert not {"\x1b", "\x07"} & set(printed)
 
 
 def test_the_installed_command_helps() -> None:

@@ -82,8 +82,11 @@ def test_seeds_train_together(
 
 
 @pytest.mark.slow
-def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+def test_a_video_shows_an_episode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "")
+    monkeypatch.delenv("SDL_VIDEODRIVER")
     odrpo.ODRPO("CartPole-v1", num_envs=4, num_steps=16).save(tmp_path / "model.odrpo")
     video = tmp_path / "fall.gif"
     run(monkeypatch, "evaluate", tmp_path / "model.odrpo", "--episodes", 1, "--video", video)
@@ -91,6 +94,20 @@ def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with Image.open(video) as image:
         assert 5 < image.n_frames < 510
+    assert not capfd.readouterr().err  # as of SDL, which finds no screen
+
+
+def test_what_can_not_be_drawn_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    odrpo.ODRPO("NChain-v0", num_envs=4, num_steps=16).save(tmp_path / "model.odrpo")
+    for flags in (["--render"], ["--video", tmp_path / "chain.gif"]):
+        with pytest.raises(SystemExit) as error:
+            run(monkeypatch, "evaluate", tmp_path / "model.odrpo", "--episodes", 1, *flags)
+        assert error.value.code == 2
+        told = " ".join(capsys.readouterr().err.split())
+        assert "env: NChain-v0 can't draw itself (TypeError: nchain() got an unexpected" in told
 
 
 @pytest.mark.parametrize(
@@ -113,6 +130,7 @@ def test_a_video_shows_an_episode(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         (["evaluate", "empty"], "empty/model.odrpo: there is no such file"),
         (["evaluate", "seeds"], "it holds several seeds; choose one, such as seeds/seed_3"),
         (["evaluate", "x.odrpo", "--video", "x.mp4"], "use a name that ends in .gif"),
+        (["evaluate", "x.odrpo", "--video", "x.gif", "--render"], "shown or written, not both"),
     ],
 )
 def test_what_can_be_mended_is_said_in_a_line(
@@ -147,6 +165,26 @@ def test_a_folder_with_a_run_is_not_overwritten(
     states = np.arange(48)
     loaded = odrpo.ODRPO.load(tmp_path / "model.odrpo")
     np.testing.assert_array_equal(loaded.probabilities(states), model.probabilities(states))
+
+
+@pytest.mark.parametrize(
+    ("flags", "horizon"),
+    [
+        ([], 80_000),
+        (["--preset", "default"], 10_000),
+        (["--critic", "replay"], 10_000),
+        (["--preset", "paper", "--final-fraction", "0.5"], 10_000),
+        (["--preset", "default", "--horizon", 20_000], 20_000),
+    ],
+)
+def test_what_fades_does_so_within_the_timesteps(
+    flags: list[object], horizon: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But where the preset of the environment knows better."""
+    models: list[odrpo.ODRPO] = []
+    monkeypatch.setattr(cli.train, "_train", lambda given, *_: models.extend(given))
+    run(monkeypatch, "train", "CartPole-v1", "--timesteps", 10_000, "--seeds", 2, *flags)
+    assert [model.config.horizon for model in models] == [horizon] * 2
 
 
 def test_help_tells_of_every_setting(

@@ -44,6 +44,13 @@ def test_the_same_seed_gives_the_same_run(make: Any) -> None:
     )
 
 
+@pytest.mark.parametrize("metric", [odrpo.Wasserstein, odrpo.Sinkhorn])
+def test_a_cost_may_be_lists_of_whole_numbers(metric: Any) -> None:
+    cost = np.array([[0, 2], [1, 0]], np.float32)
+    listed = small(metric=metric([[0, 2], [1, 0]])).learn(64)
+    assert_same(listed, small(metric=metric(cost)).learn(64))
+
+
 @pytest.mark.parametrize("make", [small, on_host])
 def test_learning_twice_is_learning_for_twice_as_long(make: Any) -> None:
     # 100 is no multiple of the 64 steps of a batch: the rest must not be lost or doubled.
@@ -174,8 +181,15 @@ def test_draws_follow_the_policy() -> None:
             r"cost: shape \(3, 3\), expected \(2, 2\)",
         ),
         ({"metric": odrpo.Wasserstein(-np.ones((2, 2)))}, "is no cost"),
+        ({"metric": odrpo.Wasserstein([[0, 1e39], [1, 0]])}, r"cost\[0, 1\] = inf is no cost"),
+        ({"metric": odrpo.Wasserstein([["a", 1], [1, 0]])}, "cost: text; use real numbers"),
+        ({"metric": odrpo.Wasserstein([[0, 1], [1]])}, "cost: rows of different lengths"),
+        ({"metric": odrpo.Sinkhorn(strength="x")}, "strength: text; use real numbers"),
+        ({"metric": odrpo.Sinkhorn(strength=None)}, "strength: objects; use real numbers"),
+        ({"metric": odrpo.Sinkhorn(strength=[1.0])}, r"strength: shape \(1,\), expected a single"),
         ({"n_step": 3}, "n_step: it does nothing with returns='lambda'; leave it out"),
         ({"optimism": 1.0}, "optimism: it does nothing with critic='network'"),
+        ({"horizon": 10, "final_fraction": 1}, "horizon: it does nothing with final_fraction=1,"),
         ({"visitation": "unnormalised"}, "use complete_episodes=True"),
         ({"seed": 0.5}, "seed: 0.5; use a whole number"),
         ({"seed": -1}, "seed: -1; use a whole number >= 0"),
@@ -268,6 +282,7 @@ def test_estimators_that_do_not_go_together_are_refused() -> None:
     [
         (np.zeros(3), r"observation: shape \(3,\), expected \(4,\), or \(B, 4\) for a batch"),
         (np.full(4, np.nan), "observation: not all of it is finite"),
+        ([1e39] * 4, "observation: not all of it is finite in float32"),
         ("left", "observation: .* is no number"),
     ],
 )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import odrpo
-from odrpo import run_folder, run_logs
+from odrpo import records, run_folder, run_logs
 from odrpo.records import Records
 from odrpo.run_folder import RunFolder
 from odrpo.run_logs import last_tenth, read_episodes
@@ -231,6 +231,17 @@ def test_seeds_on_the_device_stop_together() -> None:
     models = [cliff(seed=seed) for seed in range(2)]
     odrpo.train(models, 640, stop=lambda: models[1].num_timesteps >= 128)
     assert [model.num_timesteps for model in models] == [128, 128]
+
+
+def test_all_episodes_of_an_update_are_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where they are more than are kept in memory."""
+    every = cliff(max_steps=2).learn(256).records.episodes
+    monkeypatch.setattr(records, "MOST_EPISODES", 20)
+    model = cliff(max_steps=2).learn(256, run_dir=tmp_path)
+    assert len(model.records.episodes) < len(every) == model.records.episode_count
+    assert read_episodes(tmp_path / "episodes.csv") == every
 
 
 @pytest.mark.parametrize("count", [0, 7, 20, 104, 250])

@@ -1,11 +1,13 @@
 """What settings may be, one by one and beside each other; errors name the remedy."""
 
 import reprlib
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import numpy as np
 
 from odrpo.trust_region import Wasserstein, resolve_metric
+from odrpo.trust_region.interface import as_array
 
 if TYPE_CHECKING:
     from odrpo.config import Config
@@ -193,6 +195,11 @@ def check_policy(policy: str, states: int | None, dimensions: int | None) -> Non
 
 def check_useful(settings: dict[str, Any], config: "Config") -> None:
     """Refuse a setting that would do nothing beside the others."""
+    if "horizon" in settings and config.final_fraction == 1:
+        raise ValueError(
+            "horizon: it does nothing with final_fraction=1, since nothing fades; leave it out, or "
+            "use a final_fraction below 1"
+        )
     for name in settings:
         for other, values in NEEDS.get(name, []):
             if getattr(config, other) in values:
@@ -216,7 +223,7 @@ def checked(name: str, value: Any, kind: Any) -> Any:
             raise ValueError(f"{name}: {value!r}; use one of {choices}")
         return value
     if name == "metric":
-        return resolve_metric(value)
+        return _with_numbers(resolve_metric(value))
     if name == "hidden":
         sizes = tuple(value) if isinstance(value, list | tuple) else ()
         if not 0 < len(sizes) <= MOST_LAYERS or not all(map(_is_layer, sizes)):
@@ -240,6 +247,20 @@ def checked(name: str, value: Any, kind: Any) -> Any:
         bounds = f"of at least {least} and at most {greatest}"
         raise ValueError(f"{name}: {reprlib.repr(value)}; use {what} {bounds}")
     return int(value) if whole else float(value)
+
+
+def _with_numbers(metric: Any) -> Any:
+    """The metric with its cost as an array, which may be given as lists, and its strength a float.
+
+    A cost is in the precision of training; what that can't hold becomes infinite.
+    """
+    parts = {part.name: getattr(metric, part.name) for part in fields(metric)}
+    arrays = {name: as_array(name, value) for name, value in parts.items() if name != "cost"}
+    numbers = {name: float(array) if array.ndim == 0 else array for name, array in arrays.items()}
+    if parts.get("cost") is not None:
+        with np.errstate(over="ignore"):
+            numbers["cost"] = np.asarray(as_array("cost", metric.cost), np.float32)
+    return replace(metric, **numbers)
 
 
 def _is_layer(size: Any) -> bool:

@@ -47,7 +47,7 @@ class ODRPO:
 
     Attributes:
         config: The settings in use.
-        records: A row for every update, and every episode.
+        records: A row for each of the last 3000 updates, and the last 30 000 episodes.
     """
 
     replay: Replay | None

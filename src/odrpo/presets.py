@@ -363,21 +363,34 @@ def settings_for(
         raise ValueError(f'preset: {preset!r}; use "tuned", "paper" or "default"')
     task = TASKS.get(env or "")
     limit = None if task is None else task.max_steps
-    if preset == "paper":
-        if task is None:
-            raise ValueError(
-                f"preset: the paper has no settings for {env}; it has them for {', '.join(TASKS)}"
-            )
-        ours = {"radius": of_metric(CONTINUOUS, metric)["radius"]}
-        return ours | task.paper, limit
+    if preset == "paper" and task is None:
+        raise ValueError(
+            f"preset: the paper has no settings for {env}; it has them for {', '.join(TASKS)}"
+        )
+    own = settings_of_task(env, metric, sizes, preset, critic)
+    if own is not None:
+        return own, limit
     if sizes.actions is None and critic == "network":
         return of_metric(ON_POLICY, metric), limit
     if sizes.actions is not None and critic == "replay":
         return of_metric(REPLAY, metric), limit
+    beyond = BEYOND_DEFAULTS.get(env or "", {}) if preset == "tuned" else {}
+    return of_metric(_defaults(sizes), metric) | beyond, limit
+
+
+def settings_of_task(
+    env: str | None, metric: str, sizes: Sizes, preset: PresetName, critic: str | None
+) -> Settings | None:
+    """Those of one of the paper's environments; None where general ones are used instead."""
+    task = TASKS.get(env or "")
     if task is None or preset == "default":
-        own = BEYOND_DEFAULTS.get(env or "", {}) if preset == "tuned" else {}
-        return of_metric(_defaults(sizes), metric) | own, limit
-    return of_metric(task.tuned, metric), limit
+        return None
+    if preset == "paper":
+        ours = {"radius": of_metric(CONTINUOUS, metric)["radius"]}
+        return ours | task.paper
+    if critic == ("network" if sizes.actions is None else "replay"):
+        return None
+    return of_metric(task.tuned, metric)
 
 
 def _defaults(sizes: Sizes) -> dict[str, Settings]:

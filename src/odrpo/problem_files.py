@@ -5,7 +5,6 @@ import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -118,16 +117,17 @@ def write_solution(path: Path, solution: Solution) -> None:
 
 
 def _read_npz(path: Path) -> dict[str, Any]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
+    with path.open("rb") as file:
+        try:
+            archive = np.load(file, allow_pickle=False)
             return {name: archive[name] for name in archive.files}
-    except (ValueError, EOFError, AttributeError, BadZipFile) as error:
-        raise ValueError(f"{path}: not an .npz archive of plain arrays") from error
+        except Exception as error:  # damage shows in as many ways as zip files have parts
+            raise ValueError(f"{path}: not an .npz archive of plain arrays") from error
 
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))  # some programs begin with a mark
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: can't be read as JSON ({error})") from error
 
@@ -147,19 +147,20 @@ def _read_folder(path: Path) -> dict[str, Any]:
 
 
 def _read_npy(path: Path) -> np.ndarray:
-    try:
-        return np.asarray(np.load(path, allow_pickle=False))
-    except (ValueError, EOFError) as error:
-        raise ValueError(f"{path}: not an .npy file of plain numbers") from error
+    with path.open("rb") as file:
+        try:
+            return np.asarray(np.load(file, allow_pickle=False))
+        except Exception as error:  # as above
+            raise ValueError(f"{path}: not an .npy file of plain numbers") from error
 
 
 def _read_csv(path: Path) -> list:
     """Rows of numbers, true and false among them; of words where they are labels."""
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # Excel begins with a mark
             rows = [row for row in csv.reader(file) if row]
-    except ValueError as error:
-        raise ValueError(f"{path}: can't be read as text in UTF-8 ({error})") from error
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{path}: can't be read as CSV in UTF-8 ({error})") from error
     if path.stem in TEXTS:
         return [cell.strip() for row in rows for cell in row]
     return [

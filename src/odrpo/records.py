@@ -1,4 +1,4 @@
-"""What training remembers: a row for every update, and every episode."""
+"""What training remembers: a row for each of the last updates, and the last episodes."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -11,7 +11,8 @@ from odrpo.rollout import Batch
 
 MOST_UPDATES = 3_000
 MOST_EPISODES = 30_000
-"""So many, and up to a tenth more, are kept in memory; the files of a run hold more."""
+"""So many, and up to a tenth more, are kept in memory, and all episodes of the last update; the
+files of a run hold more."""
 
 MOST_COUNTED = 2**53
 """No counter gets so far; beyond it floats no longer tell one from the next."""
@@ -112,8 +113,10 @@ class Records:
         if len(self.updates) >= 1.1 * MOST_UPDATES:
             del self.updates[:-MOST_UPDATES]
         if len(self.episodes) >= 1.1 * MOST_EPISODES:
-            self.earlier_episodes += len(self.episodes) - MOST_EPISODES
-            del self.episodes[:-MOST_EPISODES]
+            # Those of this update are still to be logged.
+            kept = max(MOST_EPISODES, len(ended))
+            self.earlier_episodes += len(self.episodes) - kept
+            del self.episodes[:-kept]
         return row
 
     def final_return(self, episodes: int | None = None, timesteps: int | None = None) -> float:

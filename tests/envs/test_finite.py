@@ -185,8 +185,53 @@ def test_an_env_without_a_table_is_refused() -> None:
         odrpo.FiniteMDP.from_gymnasium("CartPole-v1")
 
 
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (
+            gymnasium.wrappers.TransformReward(gymnasium.make("FrozenLake-v1"), lambda r: -r),
+            "env: FrozenLakeEnv is wrapped in TransformReward, which is not in its table P; pass",
+        ),
+        (gymnasium.make("Taxi-v4", fickle_passenger=True), "env: TaxiEnv has a fickle passenger"),
+    ],
+)
+def test_what_a_table_does_not_tell_is_refused(env: gymnasium.Env, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        odrpo.FiniteMDP.from_gymnasium(env)
+
+
 def test_an_endless_return_needs_a_discount() -> None:
     endless = odrpo.FiniteMDP(**GOOD)
     with pytest.raises(ValueError, match=r"discount: 1\.0; without a step limit"):
         endless.optimal_return()
     assert endless.optimal_return(0.5) > 0
+
+
+@pytest.mark.parametrize("discount", [2.0, -1, np.nan])
+def test_what_is_no_discount_is_refused(discount: float) -> None:
+    policy = np.full((2, 2), 0.5)
+    for limit in (5, None):
+        mdp = odrpo.FiniteMDP(**GOOD, max_steps=limit)
+        for values in (
+            lambda mdp: mdp.expected_return(policy, discount),
+            lambda mdp: mdp.optimal_return(discount),
+            lambda mdp: mdp.action_values(policy, discount),
+            lambda mdp: mdp.optimal_action_values(discount),
+        ):
+            with pytest.raises(ValueError, match=f"discount: {discount}; use a number in"):
+                values(mdp)
+
+
+def test_values_without_discount_need_an_end() -> None:
+    rng = np.random.default_rng(0)
+    always = rng.dirichlet(np.ones(4), (4, 2))  # of rows that sum to one but for rounding
+    policy = np.full((4, 2), 0.5)
+    endless = odrpo.FiniteMDP(always, np.ones(4), 0, max_steps=9)
+    with pytest.raises(ValueError, match=r"discount: 1\.0; this policy does not come to an end"):
+        endless.action_values(policy, 1.0)
+    # Away from the end, or towards it.
+    walk = odrpo.FiniteMDP([[0, 1], [0, 2], [2, 2]], [-1, -1, 0], 0, [False, False, True])
+    towards = np.eye(2)[[1, 1, 1]]
+    np.testing.assert_allclose(walk.action_values(towards, 1.0), [[-3, -2], [-3, -1], [0, 0]])
+    with pytest.raises(ValueError, match="does not come to an end from every state"):
+        walk.action_values(np.eye(2)[[0, 1, 1]], 1)

@@ -7,6 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
@@ -53,6 +54,30 @@ def test_other_ids_run_on_the_host(name: str) -> None:
     assert isinstance(found, SyncVectorEnv)
     assert [env.spec.id for env in found.envs] == [name] * 3
     assert found.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+
+
+class Doubled(gymnasium.wrappers.TransformReward):
+    """Its lake pays twice as much as the table says."""
+
+    def __init__(self, env: gymnasium.Env) -> None:
+        super().__init__(env, lambda reward: 2 * float(reward))
+
+
+@pytest.mark.parametrize(
+    "entry_point",
+    [
+        lambda: gymnasium.make("Taxi-v4", fickle_passenger=True).unwrapped,
+        lambda: Doubled(gymnasium.make("FrozenLake-v1")),
+    ],
+)
+def test_ids_that_do_more_than_their_table_says_run_on_the_host(
+    entry_point: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = EnvSpec("More-v0", entry_point)
+    monkeypatch.setitem(gymnasium.registry, "More-v0", spec)
+    assert isinstance(make("More-v0", 2), SyncVectorEnv)
+    with pytest.raises(ValueError, match="env: it runs on the host only"):
+        make("More-v0", 2, "device")
 
 
 @pytest.mark.parametrize("name", ["CartPole-v1", "NChain-v0"])

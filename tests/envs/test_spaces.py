@@ -205,6 +205,8 @@ BAD = {
     "one of many too large": ("multi-discrete", [2, 0, 4], "observation: not in MultiDiscrete"),
     "one of many too small": ("multi-discrete from 2, -1", [1, 0], "not in MultiDiscrete"),
     "NaN": ("box", [0, 0, np.nan], "observation: not all of it is finite"),
+    "no room in float32": ("box", [0, 0, 1e39], "not all of it is finite in float32"),
+    "no room in a part": ("dict", {"a": np.full((2, 2), -1e39), "b": 1}, "not all of it is finite"),
     "infinity in a batch": ("box", [[0, 0, 0], [0, np.inf, 0]], "observation: not all of it is"),
     "too short": ("box", [0.0, 1.0], r"shape \(2,\), expected \(3,\), or \(B, 3\) for a batch"),
     "a number for a vector": ("box", 0.0, r"observation: shape \(\), expected \(3,\)"),

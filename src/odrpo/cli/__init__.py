@@ -40,7 +40,9 @@ def main() -> None:
         Console(stderr=True).print("stopped")
         sys.exit(130)
     except (ValueError, OSError, FloatingPointError) as error:
-        text = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        text = str(error)
+        if isinstance(error, OSError) and error.filename is not None:
+            text = f"{error.filename}: {error.strerror}"
         # It may quote a file, which must not command the terminal.
         text = "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
         Console(stderr=True).print(f"[bold red]error:[/] {escape(text)}", highlight=False)

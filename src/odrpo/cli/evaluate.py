@@ -1,5 +1,6 @@
 """`odrpo evaluate`: how good a saved policy is, in numbers or to look at."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -40,10 +41,12 @@ def evaluate_model(
             continuous actions the median).
         max_steps: An episode that does not end by itself is left after so many steps.
         render: Show one more episode in a window.
-        video: Write one more episode into this .gif file.
+        video: Write one more episode into this .gif file; not together with --render.
     """
     if video is not None and video.suffix != ".gif":
         raise ValueError(f"video: {video}; use a name that ends in .gif")
+    if video is not None and render:
+        raise ValueError("video: an episode is shown or written, not both; leave out --render")
     model = ODRPO.load(_model_file(file))
     name = env or model.env_id
     if name is None:
@@ -58,7 +61,12 @@ def evaluate_model(
     )
     if render or video is not None:
         limit = MOST_FRAMES if max_steps is None else max_steps
-        frames = _play(model, name, seed, not stochastic, "human" if render else "rgb_array", limit)
+        mode = "human" if render else "rgb_array"
+        try:
+            frames = _play(model, name, seed, not stochastic, mode, limit)
+        except Exception as error:  # it has been played without being drawn
+            reason = f"{type(error).__name__}: {error}"
+            raise ValueError(f"env: {name} can't draw itself ({reason})") from error
         if video is not None:
             _write_gif(video, frames)
             console.print(f"wrote {escape(str(video))}")
@@ -78,6 +86,8 @@ def _play(
     model: ODRPO, name: str, seed: int, deterministic: bool, mode: str, limit: int
 ) -> list[np.ndarray]:
     """One episode in an environment that draws itself; its frames."""
+    if mode != "human":  # SDL need not look for a window, and complain where there is none
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     env = gymnasium.make(name, render_mode=mode, max_episode_steps=model.max_steps)
     observation, info = env.reset(seed=seed)
     frames = []
@@ -91,6 +101,8 @@ def _play(
             break
     frames.append(env.render())
     env.close()
+    if mode != "human" and any(frame is None for frame in frames):
+        raise ValueError("it renders nothing")
     return [np.asarray(frame) for frame in frames if frame is not None]
 
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from odrpo.arguments import whole
+from odrpo.checkpoint import plain
 from odrpo.cli.options import MetricName, optional
 from odrpo.problem_files import ProblemFile, check_writable, read_problem, write_solution
 from odrpo.trust_region import Solution, solve
@@ -50,7 +51,7 @@ def solve_file(
     if top > 0:
         console.print(_movers(problem, solution, top))
     for name in problem.unused_by(chosen):
-        console.print(f"note: {chosen} does not use the {name} in {escape(file.name)}")
+        console.print(f"note: {chosen} does not use the {name} in {_shown(file.name)}")
     if out is not None:
         write_solution(out, solution)
         console.print(f"wrote {escape(str(out))}")
@@ -64,7 +65,7 @@ def solve_file(
 def _summary(file: Path, problem: ProblemFile, metric: str, solution: Solution) -> Table:
     states, actions = solution.policy.shape
     title = f"{file.name}: {states} states x {actions} actions, {metric}"
-    table = Table(title=escape(title), min_width=64, show_header=False)
+    table = Table(title=_shown(title), min_width=64, show_header=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_column()
@@ -91,10 +92,15 @@ def _movers(problem: ProblemFile, solution: Solution, top: int) -> Table:
     for state in movers:
         change = solution.policy[state] - old[state]
         ends = [
-            f"{escape(problem.label('actions', index))} {old[state, index]:.3f} -> "
+            f"{_shown(problem.label('actions', index))} {old[state, index]:.3f} -> "
             f"{solution.policy[state, index]:.3f}"
             for index in (int(change.argmin()), int(change.argmax()))
         ]
         weight = f"{weights[state] / weights.sum():.3f}"
-        table.add_row(escape(problem.label("states", state)), weight, f"{moved[state]:.3f}", *ends)
+        table.add_row(_shown(problem.label("states", state)), weight, f"{moved[state]:.3f}", *ends)
     return table
+
+
+def _shown(text: str) -> str:
+    """What comes from a file: neither the table nor the terminal obeys it."""
+    return escape(plain(text))

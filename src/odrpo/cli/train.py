@@ -13,9 +13,10 @@ from rich.table import Table
 from odrpo.arguments import whole
 from odrpo.cli.options import MetricName, optional
 from odrpo.config import HINTS, Config
+from odrpo.config_checks import checked
 from odrpo.evaluation import evaluate
 from odrpo.model import ODRPO
-from odrpo.presets import TASKS, PresetName
+from odrpo.presets import TASKS, PresetName, settings_of_task
 from odrpo.run_folder import draw_runs, folders_of, holds_run
 from odrpo.run_logs import last_tenth
 from odrpo.signals import StopRequest
@@ -67,8 +68,8 @@ def train_policy(
         env: The environment.
         settings: Settings of the algorithm.
         metric: The trust region.
-        timesteps: How long, which without a preset is the horizon too, if that is not given; else
-            the budget of the environment's preset, or the horizon.
+        timesteps: How long; else the budget of the environment's preset, or the horizon. It is the
+            horizon too, where neither --horizon nor a preset of the environment says one.
         seed: The first seed.
         seeds: How many seeds to train, from the first one on; on the device in one program.
         run_dir: Where to; else a new folder in runs/.
@@ -85,12 +86,15 @@ def train_policy(
     if timesteps is not None:
         whole("timesteps", timesteps)
     given = {k: v for k, v in dataclasses.asdict(settings).items() if v is not None}
-    if timesteps and env not in TASKS:
-        given.setdefault("horizon", timesteps)
     options = {"preset": preset, "backend": backend, "max_steps": max_steps, **given}
     models = [ODRPO(env, metric, seed=seed + k, **options) for k in range(seeds)]
     if timesteps is None:
         timesteps = TASKS[env].timesteps if env in TASKS else models[0].config.horizon
+    own = settings_of_task(env, metric, models[0].sizes, preset, given.get("critic")) or {}
+    if timesteps and "horizon" not in given | own:
+        horizon = checked("horizon", timesteps, int)
+        for model in models:
+            model.config = dataclasses.replace(model.config, horizon=horizon)
     folder = run_dir or _new_folder(env, metric)
     if any(holds_run(place) for place in (folder, *folder.glob("seed_*"))):
         raise ValueError(

@@ -6,11 +6,17 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium import wrappers
 
 from odrpo.arguments import whole
 from odrpo.envs.env import Array, Step
 
 ROW_SUM_TOLERANCE = 1e-5
+OF_MAKE = (
+    *(wrappers.TimeLimit, wrappers.OrderEnforcing, wrappers.PassiveEnvChecker),
+    *(wrappers.RenderCollection, wrappers.HumanRendering),
+)
+"""The wrappers of `gymnasium.make`: with them an environment does what its table says."""
 
 
 class Outcomes(NamedTuple):
@@ -76,13 +82,16 @@ class FiniteMDP:
     ) -> "FiniteMDP":
         """From an environment (or the id of one) with a table `P[s][a]` of (p, next, reward, end).
 
-        The step limit is the environment's own unless one is given here.
+        The step limit is the environment's own unless one is given here. Other wrappers than those
+        of `gymnasium.make` are refused: a table knows nothing of what they do.
         """
         if isinstance(env, str):
             env = gymnasium.make(env, **options)
         table = getattr(env.unwrapped, "P", None)
         if table is None:
             raise ValueError(f"env: {env} has no table P of its transitions; pass it as it is")
+        if (more := more_than_table(env)) is not None:
+            raise ValueError(f"env: {more}, which is not in its table P; pass it as it is")
         states, actions = len(table), len(table[0])
         most = max(len(table[s][a]) for s in range(states) for a in range(actions))
         outcomes = Outcomes(
@@ -155,7 +164,7 @@ class FiniteMDP:
 
     def expected_return(self, policy: Any, discount: float = 1.0) -> float:
         """The exact expected return of a policy, (S, A), from the start, with the step limit."""
-        policy = self._checked(policy)
+        policy, discount = self._checked(policy), _checked_discount(discount)
         if self.max_steps is None:
             self._need_discount(discount)
             values = (policy * self.action_values(policy, discount)).sum(axis=1)
@@ -165,6 +174,7 @@ class FiniteMDP:
 
     def optimal_return(self, discount: float = 1.0) -> float:
         """The largest expected return that any policy has, with the step limit."""
+        discount = _checked_discount(discount)
         if self.max_steps is None:
             self._need_discount(discount)
             values = self.optimal_action_values(discount).max(axis=1)
@@ -174,19 +184,27 @@ class FiniteMDP:
 
     def action_values(self, policy: Any, discount: float) -> np.ndarray:
         """Q of a policy, (S, A), discounted and without a step limit: truncation is no end."""
-        policy = self._checked(policy)
+        policy, discount = self._checked(policy), _checked_discount(discount)
         outcomes, (states, _) = self.outcomes, policy.shape
         going_on = outcomes.probability * ~outcomes.terminates * policy[:, :, None]
         matrix = np.eye(states)
         rows = np.broadcast_to(np.arange(states)[:, None, None], going_on.shape)
         np.subtract.at(matrix, (rows, outcomes.next_state), discount * going_on)
         mean_reward = (outcomes.probability * outcomes.reward).sum(axis=2)
-        values = np.linalg.solve(matrix, (policy * mean_reward).sum(axis=1))
+        try:
+            if discount == 1 and not self._ends(policy):
+                raise np.linalg.LinAlgError  # which rounding may hide
+            values = np.linalg.solve(matrix, (policy * mean_reward).sum(axis=1))
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                f"discount: {discount}; this policy does not come to an end from every state, and "
+                "action values know no step limit; use a discount in [0, 1)"
+            ) from error
         return self._back_up(values, discount)
 
     def optimal_action_values(self, discount: float) -> np.ndarray:
         """Q of the best policy, (S, A), by policy iteration."""
-        self._need_discount(discount)
+        self._need_discount(_checked_discount(discount))
         states, actions, _ = self.outcomes.probability.shape
         best = np.zeros(states, int)
         while True:
@@ -211,6 +229,19 @@ class FiniteMDP:
             )
         return table
 
+    def _ends(self, policy: np.ndarray) -> bool:
+        """Whether a policy may come to an end from every state."""
+        outcomes, (states, _) = self.outcomes, policy.shape
+        state, action, k = np.nonzero(outcomes.probability * policy[:, :, None])
+        following = outcomes.next_state[state, action, k]
+        ends = np.zeros(states, bool)
+        ends[state[outcomes.terminates[state, action, k]]] = True
+        found = 0
+        while found < ends.sum():
+            found = ends.sum()
+            ends[state[ends[following]]] = True
+        return bool(ends.all())
+
     def _back_up(self, values: np.ndarray, discount: float) -> np.ndarray:
         outcomes = self.outcomes
         beyond = np.where(outcomes.terminates, 0, values[outcomes.next_state])
@@ -228,6 +259,24 @@ class FiniteMDP:
                 f"discount: {discount}; without a step limit use a discount in [0, 1), "
                 "or give the MDP max_steps"
             )
+
+
+def more_than_table(env: gymnasium.Env) -> str | None:
+    """What is known of an environment that its table `P` does not tell; None: nothing."""
+    name = type(env.unwrapped).__name__
+    while isinstance(env, gymnasium.Wrapper):
+        if type(env) not in OF_MAKE:
+            return f"{name} is wrapped in {type(env).__name__}"
+        env = env.env
+    if getattr(env, "fickle_passenger", False):
+        return f"{name} has a fickle passenger"
+    return None
+
+
+def _checked_discount(discount: Any) -> float:
+    if not 0 <= discount <= 1:
+        raise ValueError(f"discount: {discount}; use a number in [0, 1]")
+    return float(discount)
 
 
 def _draw(key: jax.Array, probability: Array) -> Array:

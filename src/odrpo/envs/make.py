@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from odrpo.arguments import whole
 from odrpo.envs.classic import Acrobot, CartPole
 from odrpo.envs.env import Env
-from odrpo.envs.finite import FiniteMDP
+from odrpo.envs.finite import FiniteMDP, more_than_table
 from odrpo.envs.replayable import Replayable
 from odrpo.envs.spaces import check_actions, feature_count
 
@@ -72,17 +72,18 @@ def _device_version(name: str, max_steps: int | None) -> Env | None:
     if name in ON_DEVICE:
         return ON_DEVICE[name]() if max_steps is None else ON_DEVICE[name](max_steps)
     spec = gymnasium.registry.get(name)
-    if spec is None or not _has_table(spec):
+    if spec is None or not _is_table(spec):
         return None
     return FiniteMDP.from_gymnasium(name, max_steps=max_steps)
 
 
-def _has_table(spec: Any) -> bool:
+def _is_table(spec: Any) -> bool:
     try:
         env = gymnasium.make(spec)
     except Exception:  # whatever it lacks, making it for the host will say so
         return False
-    return hasattr(env.unwrapped, "P") and hasattr(env.unwrapped, "initial_state_distrib")
+    has_table = hasattr(env.unwrapped, "P") and hasattr(env.unwrapped, "initial_state_distrib")
+    return has_table and more_than_table(env) is None
 
 
 def made(name: str, max_steps: int | None) -> gymnasium.Env:

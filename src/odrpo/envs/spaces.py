@@ -214,8 +214,9 @@ def check_observation(space: Any, observation: Any) -> None:
 
 
 def _check_values(space: gymnasium.Space, batch: np.ndarray) -> None:
-    if batch.dtype.kind == "f" and not np.isfinite(batch).all():
-        raise ValueError("observation: not all of it is finite")
+    # Networks see it in float32, which may have no room for what is finite in float64.
+    if batch.dtype.kind == "f" and not (np.abs(batch) <= np.finfo(np.float32).max).all():
+        raise ValueError("observation: not all of it is finite in float32")
     if isinstance(space, spaces.Discrete | spaces.MultiDiscrete):
         size = space.n if isinstance(space, spaces.Discrete) else space.nvec[None]
         if not _there_is(batch - space.start, size).all():

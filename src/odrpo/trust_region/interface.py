@@ -53,7 +53,7 @@ def solve(
     for name in ("advantages", "policy", "radius", "strength"):
         if name in inputs and inputs[name] is None:
             raise ValueError(f"{name}: None; it must be given")
-    arrays = {name: _as_array(name, value) for name, value in inputs.items() if value is not None}
+    arrays = {name: as_array(name, value) for name, value in inputs.items() if value is not None}
     check_shapes(arrays)
 
     if any(isinstance(value, jax.Array) for value in arrays.values()):
@@ -92,7 +92,7 @@ def distance(
     chosen = resolve_metric(metric)
     parts = {field.name: getattr(chosen, field.name) for field in fields(chosen)}
     given = {"new": new, "old": old, "weights": weights, **parts}
-    arrays = {name: _as_array(name, value) for name, value in given.items() if value is not None}
+    arrays = {name: as_array(name, value) for name, value in given.items() if value is not None}
     arrays = {name: np.asarray(value, float) for name, value in arrays.items()}
     for name in ("old", "new"):
         table = {**arrays, "advantages": arrays["old"], "policy": arrays[name]}
@@ -114,7 +114,7 @@ def _solve(metric: Metric, arrays: dict[str, Array]) -> Solution:
     return metric.solve(Problem.create(**arrays))
 
 
-def _as_array(name: str, value: Any) -> Array:
+def as_array(name: str, value: Any) -> Array:
     """Anything that is real numbers as an array, a JAX one as it is."""
     try:
         array = value if isinstance(value, jax.Array) else np.asarray(value)

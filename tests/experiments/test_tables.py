@@ -192,6 +192,13 @@ def test_notes_are_markdown() -> None:
     assert r"\textbf{Bold} and \texttt{code} $<$ 1" in table.latex()
 
 
+def test_a_second_column_of_words_is_told_from_one_of_numbers() -> None:
+    rows = [[Cell("a"), Cell("here, 1 k")], [Cell(""), Cell("paper")]]
+    assert "<table class=words>" in table_html(Table("t", "title", ["task", ""], rows))
+    rows.append([Cell("b"), Cell("-200")])
+    assert "<table>" in table_html(Table("t", "title", ["task", ""], rows))
+
+
 def test_texts_are_escaped_in_each_format() -> None:
     text = "<script>&|_%$ {x} ±"
     table = Table("t", text, [text, "b"], [[Cell(text, True), Cell("1")]], [text])

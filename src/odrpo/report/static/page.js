@@ -74,7 +74,7 @@ function drawCurves() {
   const box = byId("chart");
   chart = new uPlot({
     width: widthOf(box), height: chartHeight(),
-    series, bands, axes: axes(against), legend: { show: false },
+    series, bands, axes: axes(against, { label: "return, mean of 20 episodes", labelSize: 18 }), legend: { show: false },
     scales: { x: { time: false }, y: { range: limits(task, found) } },
     cursor: { drag: { x: true, y: false } },
     hooks: { setCursor: [(u) => readOut(u, middles, against)] },

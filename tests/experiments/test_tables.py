@@ -52,7 +52,7 @@ def test_the_limits_are_those_of_the_records() -> None:
     told = " ".join(limits(records))
     assert "CartPole-v1 1 k." in told
     assert "a model of the transitions" not in told
-    assert "TRPO and A2C on Taxi-v4" in told
+    assert "ODRPO-Wass, ODRPO-Sinkhorn, TRPO and A2C on CartPole-v1. What" in told
     assert (
         "**Below our goals**, which are for the paper's budgets, in training: CartPole-v1 400 (480)"
         in told

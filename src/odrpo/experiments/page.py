@@ -134,10 +134,10 @@ def limits(records: Sequence[Record]) -> list[str]:
 
 
 def _not_run(results: Results) -> dict[tuple[str, ...], list[str]]:
-    """Tasks of the paper, and the names of the methods that have no records there."""
+    """Tasks that have records, and the names of the methods that have none there."""
     found: dict[tuple[str, ...], list[str]] = {}
     for method in METHODS:
-        envs = tuple(env for env in TASKS if not results.of(env, method))
+        envs = tuple(env for env in results.envs if not results.of(env, method))
         found.setdefault(envs, []).append(NAMES[method])
     found.pop((), None)
     return found

@@ -88,6 +88,13 @@ def test_a_baseline_that_was_not_run_is_the_papers() -> None:
     assert table["CartPole-v1"][3] == "-93 (-19 %)"
 
 
+def test_runs_of_a_short_budget_are_not_timed() -> None:
+    short = made_up("CartPole-v1", "odrpo-kl")
+    assert "wall_clock" not in [table.name for table in every_table([short])]
+    full = made_up("CartPole-v1", "odrpo-kl", 1, timesteps=100_000, taken=200_000)
+    assert of([short, full], "wall_clock")["ODRPO-KL|1.0"][1:] == ["1.0", "63"]
+
+
 def test_the_return_of_a_taxi_adds_up() -> None:
     counts = {"dropoffs": [1.0, 0.0], "illegal": [0.0, 3.0], "lengths": [13.0, 200.0]}
     returns = [21 * d - 9 * i - t for d, i, t in zip(*counts.values(), strict=True)]

@@ -31,7 +31,7 @@ def test_a_dry_run_says_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> 
     run(monkeypatch, "reproduce", *words, *options)
     printed = capsys.readouterr().out
     assert "12 runs: 2 recorded, 10 to do, about" in printed
-    assert "note: 2 records have other settings or timesteps" in printed
+    assert "note: the records of 2 runs have other settings or timesteps" in printed
     assert "with 2 at once" in printed
     lines = [line.split("│") for line in printed.splitlines() if "│ CartPole" in line]
     assert sorted([cell.strip() for cell in line[2:5]] for line in lines) == [
@@ -53,7 +53,7 @@ def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatc
     assert "2 runs: 2 recorded, 0 to do" in capsys.readouterr().out
     run(monkeypatch, "report", tmp_path / "short")
     printed = capsys.readouterr().out
-    assert "2 runs, 1 pictures" in printed
+    assert "2 runs, 1 picture, " in printed
     assert "CliffWalking" in (tmp_path / "short" / "report.html").read_text()
 
 

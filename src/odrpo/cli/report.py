@@ -11,6 +11,7 @@ from rich.markup import escape
 from odrpo.cli.options import optional
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.record import read_all
+from odrpo.experiments.table import counted
 from odrpo.files import put
 
 
@@ -44,6 +45,6 @@ def make_report(
     text = build_report(records, read_findings(folder), shown)
     put(path, text)
     console.print(
-        f"wrote {escape(str(path))}: {len(records)} runs, {len(shown)} pictures, "
-        f"{len(text) / 1e6:.1f} MB"
+        f"wrote {escape(str(path))}: {counted(len(records), 'run')}, "
+        f"{counted(len(shown), 'picture')}, {len(text) / 1e6:.1f} MB"
     )

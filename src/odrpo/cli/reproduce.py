@@ -18,6 +18,7 @@ from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import Run, named_methods, named_tasks, named_variants, plan
 from odrpo.experiments.settings import is_outdated
+from odrpo.experiments.table import counted
 from odrpo.signals import StopRequest
 
 
@@ -95,14 +96,14 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
     ]
     if outdated:
         console.print(
-            f"[yellow]note:[/] {len(outdated)} records have other settings or timesteps than the "
-            "runs would have now; remove them to run these again:"
+            f"[yellow]note:[/] the records of {counted(len(outdated), 'run')} have other settings "
+            "or timesteps than they would have now; remove them to run these again:"
         )
         for path in outdated:
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     left = sum(seconds_of(run, records) for run in missing) / min(jobs, max(1, len(missing)))
     console.print(
-        f"{len(every)} runs: {len(every) - len(missing)} recorded, {len(missing)} to do"
+        f"{counted(len(every), 'run')}: {len(every) - len(missing)} recorded, {len(missing)} to do"
         + (f", about {in_words(left)} with {jobs} at once" if missing else "")
     )
     return missing

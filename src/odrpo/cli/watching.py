@@ -14,6 +14,7 @@ from odrpo.experiments.estimate import in_words, seconds_of
 from odrpo.experiments.pool import Pool, Worker
 from odrpo.experiments.record import Record
 from odrpo.experiments.status import read_status
+from odrpo.experiments.table import counted
 
 
 class View:
@@ -45,7 +46,9 @@ class View:
             self.said = len(over)
             failed = f", {len(pool.outcome.failed)} failed" if pool.outcome.failed else ""
             left = f"{len(pool.waiting) + len(pool.working)} left"
-            self.console.print(f"{len(over)} runs over{failed}, {left}, {self._time_left(pool)}")
+            self.console.print(
+                f"{counted(len(over), 'run')} over{failed}, {left}, {self._time_left(pool)}"
+            )
 
     def _table(self, pool: Pool, over: int) -> Group:
         table = Table(box=None, pad_edge=False)

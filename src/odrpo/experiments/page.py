@@ -10,7 +10,7 @@ from odrpo.experiments.figures import CERTIFICATES, CURVES, drawable
 from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import UPDATES, Record
 from odrpo.experiments.runs import GROUPS, METHODS, OURS
-from odrpo.experiments.table import number
+from odrpo.experiments.table import counted, number
 from odrpo.experiments.tables import NAMES, Results, counts_episodes, every_table, steps
 from odrpo.presets import TASKS
 
@@ -96,9 +96,10 @@ def _bullets(texts: Sequence[str]) -> str:
 def _facts(records: Sequence[Record]) -> str:
     steps = sum(record.timesteps for record in records)
     hours = sum(record.seconds for record in records) / 3600
+    taken = f"{steps / 1e6:.0f} million" if steps >= 1e6 else f"{steps:,}"
     cpus = sorted({f"{r.machine.get('cpu')}, {r.machine.get('cores')} cores" for r in records})
     return (
-        f"{len(records)} runs, {steps / 1e6:.0f} million timesteps, {hours:.1f} hours of one core "
+        f"{counted(len(records), 'run')}, {taken} timesteps, {hours:.1f} hours of one core "
         f"({'; '.join(cpus)})."
     )
 

@@ -71,6 +71,7 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path: Path, monkeypatch, caps
         (("reproduce", "--tasks", "pong"), "tasks: there is no 'pong'"),
         (("reproduce", "--methods", "sac"), "methods: there is no 'sac'"),
         (("reproduce", "--seeds", "0"), "seeds: 0"),
+        (("reproduce", "--seeds", "1.5"), "--seeds: 1.5; use a whole number"),
         (("reproduce", "--jobs", "0"), "jobs: 0"),
         (("report",), "there are no records in it"),
     ],

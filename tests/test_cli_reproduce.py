@@ -51,6 +51,10 @@ def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatc
     assert "(2)" in table
     run(monkeypatch, "reproduce", *words, *options)
     assert "2 runs: 2 recorded, 0 to do" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "report", tmp_path)
+    told = "".join(capsys.readouterr().err.split())
+    assert f"therearenorecordsinit,butin{tmp_path / 'short'};" in told
     run(monkeypatch, "report", tmp_path / "short")
     printed = capsys.readouterr().out
     assert "2 runs, 1 picture, " in printed
@@ -73,7 +77,8 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path: Path, monkeypatch, caps
         (("reproduce", "--seeds", "0"), "seeds: 0"),
         (("reproduce", "--seeds", "1.5"), "--seeds: 1.5; use a whole number"),
         (("reproduce", "--jobs", "0"), "jobs: 0"),
-        (("report",), "there are no records in it"),
+        (("report",), "results: there is no such folder"),
+        (("report", "."), "there are no records in it"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(words, message, tmp_path, monkeypatch, capsys) -> None:

@@ -35,7 +35,12 @@ def make_report(
     from odrpo.report import build_report  # matplotlib is slow to import
     from odrpo.report.pictures import every_picture
 
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: there is no such folder; `odrpo reproduce` makes one")
     records = read_all(folder)
+    if not records and (folder / "short" / "records").is_dir():
+        short = folder / "short"
+        raise ValueError(f"{folder}: there are no records in it, but in {short}; use that")
     if not records:
         raise ValueError(f"{folder}: there are no records in it; `odrpo reproduce` makes them")
     console = Console()

@@ -65,7 +65,9 @@ def reproduce(
     whole("jobs", jobs, 1)
     out = out / "short" if budget == "short" else out
     if dry_run:
-        console.print(_listed(_missing(every, out, jobs, console), read_all(out)))
+        missing = _missing(every, out, jobs, console)
+        done = f"nothing to do: all runs are recorded in {escape(str(out))}"
+        console.print(_listed(missing, read_all(out)) if missing else done)
         return
     try:
         (out / "runs").mkdir(parents=True, exist_ok=True)
@@ -125,9 +127,13 @@ def _publish(out: Path, page: Path | None, console: Console) -> None:
 
 
 def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
-    table = Table(title="to do", min_width=60)
-    for column in ("task", "method", "seeds", "timesteps each", "each, on one core"):
-        table.add_column(column, justify="left" if column in ("task", "method") else "right")
+    table = Table(box=None, pad_edge=False)
+    # Names are to be typed: where there is little room, seeds go into several lines.
+    for column in ("task", "method"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("seeds", justify="right", overflow="fold")
+    for column in ("timesteps", "time"):
+        table.add_column(column, justify="right", no_wrap=True)
     alike: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         alike.setdefault((run.env, run.label), []).append(run)

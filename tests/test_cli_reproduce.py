@@ -1,5 +1,6 @@
 """`odrpo reproduce` and `odrpo report`, from the command line to the files."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -67,6 +68,24 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path: Path, monkeypatch, caps
         run(monkeypatch, "reproduce", "--tasks", "taxi", "--out", tmp_path)
     assert stopped.value.code == 2
     assert "another process is running experiments in" in capsys.readouterr().err
+
+
+def test_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch, capsys) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.touch()
+    folder.mkdir()
+    for options, message in (
+        (("--out", file / "a"), f"out: {file} is no folder"),
+        (("--out", folder / "a", "--page", file / "b" / "c.md"), f"page: {file} is no folder"),
+        (("--out", folder / "a", "--page", folder), f"page: {folder} is a folder"),
+    ):
+        with pytest.raises(SystemExit):
+            run(monkeypatch, "reproduce", "--tasks", "taxi", *options, "--dry-run")
+        assert "".join(message.split()) in "".join(capsys.readouterr().err.split())
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write anywhere
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "reproduce", "--tasks", "taxi", "--out", folder, "--dry-run")
+    assert "can't be written to" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import Run, named_methods, named_tasks, named_variants, plan
 from odrpo.experiments.settings import is_outdated
 from odrpo.experiments.table import counted
+from odrpo.files import check_folder
 from odrpo.signals import StopRequest
 
 
@@ -64,6 +65,11 @@ def reproduce(
     )
     whole("jobs", jobs, 1)
     out = out / "short" if budget == "short" else out
+    check_folder("out", out)
+    if page is not None:
+        check_folder("page", page.parent)
+        if page.is_dir():
+            raise ValueError(f"page: {page} is a folder")
     if dry_run:
         missing = _missing(every, out, jobs, console)
         done = f"nothing to do: all runs are recorded in {escape(str(out))}"

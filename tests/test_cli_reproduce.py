@@ -47,7 +47,10 @@ def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatc
     words = ("--tasks", "cliffwalking", "--methods", "odrpo-kl", "--seeds", 2)
     options = ("--budget", "short", "--jobs", 1, "--out", tmp_path)
     run(monkeypatch, "reproduce", *words, *options)
-    assert "2 runs: 1 recorded, 1 to do" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "2 runs: 1 recorded, 1 to do" in printed
+    assert "-169 (TRPO of the paper)" in printed
+    assert f"odrpo report {tmp_path / 'short'}" in printed.replace("\n", "")
     table = (tmp_path / "short" / "tables" / "last_tenth.md").read_text()
     assert "(2)" in table
     run(monkeypatch, "reproduce", *words, *options)

@@ -16,11 +16,15 @@ from odrpo.cli.watching import View
 from odrpo.experiments.estimate import in_words, seconds_of
 from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
-from odrpo.experiments.runs import Run, named_methods, named_tasks, named_variants, plan
+from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
 from odrpo.experiments.settings import is_outdated
 from odrpo.experiments.table import counted
+from odrpo.experiments.tables import NAMES, Results, at_a_glance
 from odrpo.files import check_folder
 from odrpo.signals import StopRequest
+
+GLANCE = ("task", *(NAMES[method] for method in OURS), "best baseline")
+"""Columns of the table at a glance."""
 
 
 def reproduce(
@@ -128,8 +132,27 @@ def _run(pool: Pool, console: Console) -> Outcome:
 def _publish(out: Path, page: Path | None, console: Console) -> None:
     from odrpo.experiments.publish import publish  # matplotlib is slow to import
 
-    for path in publish(read_all(out), out, page):
+    records = read_all(out)
+    glance = _glance(records)
+    if glance.row_count:
+        console.print(glance)
+    for path in publish(records, out, page):
         console.print(f"wrote {escape(str(path))}")
+    if records:
+        console.print(f"`odrpo report {escape(str(out))}` makes a page of all of it")
+
+
+def _glance(records: Sequence[Record]) -> Table:
+    """What of the table at a glance fits a terminal."""
+    whole = at_a_glance(Results(records))
+    table = Table(box=None, pad_edge=False, title="mean return over the last tenth of training")
+    table.add_column("task")
+    for column in GLANCE[1:]:
+        table.add_column(column.removeprefix("ODRPO-"), justify="right")
+    for row in whole.rows:
+        cells = dict(zip(whole.header, row, strict=True))
+        table.add_row(*(escape(cells[column].text) for column in GLANCE))
+    return table
 
 
 def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:

@@ -13,7 +13,7 @@ from rich.table import Table
 from odrpo.arguments import whole
 from odrpo.cli.options import optional
 from odrpo.cli.watching import View
-from odrpo.experiments.estimate import in_words, seconds_of
+from odrpo.experiments.estimate import Pace, done_before, in_words
 from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
@@ -113,7 +113,9 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
         )
         for path in outdated:
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
-    left = sum(seconds_of(run, records) for run in missing) / min(jobs, max(1, len(missing)))
+    pace = Pace(records)
+    seconds = [pace.seconds(run, done_before(run, out)) for run in missing]
+    left = sum(seconds) / min(jobs, max(1, len(missing)))
     console.print(
         f"{counted(len(every), 'run')}: {len(every) - len(missing)} recorded, {len(missing)} to do"
         + (f", about {in_words(left)} with {jobs} at once" if missing else "")
@@ -163,11 +165,12 @@ def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
     table.add_column("seeds", justify="right", overflow="fold")
     for column in ("timesteps", "time"):
         table.add_column(column, justify="right", no_wrap=True)
+    pace = Pace(records)
     alike: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         alike.setdefault((run.env, run.label), []).append(run)
     for (env, label), same in alike.items():
         seeds = " ".join(str(run.seed) for run in same)
-        time = in_words(seconds_of(same[0], records))
+        time = in_words(pace.seconds(same[0]))
         table.add_row(env, label, seeds, f"{same[0].timesteps:,}", time)
     return table

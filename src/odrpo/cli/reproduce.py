@@ -50,7 +50,8 @@ def reproduce(
             lunarlandercontinuous, invertedpendulum, reacher, hopper, walker2d, halfcheetah, ant;
             tabular, discrete, continuous; all of these; elsewhere: tasks beyond the paper.
         methods: odrpo-kl, odrpo-wasserstein, odrpo-sinkhorn, trpo, ppo, a2c; odrpo, baselines; all.
-        variants: Also ours with one thing changed, by its name, or all.
+        variants: Also ours with one thing changed, by its name, or all; each is for certain tasks,
+            most for cartpole and acrobot, and is left out elsewhere.
         seeds: How many of each, from the first that its settings were not tuned on.
         budget: full is the paper's, or ours where less will do; short is a tenth of it, into
             OUT/short.

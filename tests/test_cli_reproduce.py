@@ -1,5 +1,6 @@
 """`odrpo reproduce` and `odrpo report`, from the command line to the files."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -31,14 +32,14 @@ def test_a_dry_run_says_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> 
     run(monkeypatch, "reproduce", *words, *options)
     printed = capsys.readouterr().out
     assert "12 runs: 2 recorded, 10 to do, about" in printed
-    assert "note: 2 records have other settings or timesteps" in printed
+    assert "note: the records of 2 runs have other settings or timesteps" in printed
     assert "with 2 at once" in printed
-    lines = [line.split("│") for line in printed.splitlines() if "│ CartPole" in line]
-    assert sorted([cell.strip() for cell in line[2:5]] for line in lines) == [
-        ["odrpo-kl", "2", "10,000"],
-        ["ppo", "0 1 2", "10,000"],
-    ]
+    lines = [line.split()[1:-2] for line in printed.splitlines() if line.startswith("CartPole")]
+    assert sorted(lines) == [["odrpo-kl", "2", "10,000"], ["ppo", "0", "1", "2", "10,000"]]
     assert not (tmp_path / "short" / "runs").exists()
+    words = ("--tasks", "cartpole", "--methods", "odrpo-kl", "--seeds", 2)
+    run(monkeypatch, "reproduce", *words, *options)
+    assert "nothing to do: all runs are recorded in" in capsys.readouterr().out
 
 
 def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -46,14 +47,21 @@ def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatc
     words = ("--tasks", "cliffwalking", "--methods", "odrpo-kl", "--seeds", 2)
     options = ("--budget", "short", "--jobs", 1, "--out", tmp_path)
     run(monkeypatch, "reproduce", *words, *options)
-    assert "2 runs: 1 recorded, 1 to do" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "2 runs: 1 recorded, 1 to do" in printed
+    assert "-169 (TRPO of the paper)" in printed
+    assert f"odrpo report {tmp_path / 'short'}" in printed.replace("\n", "")
     table = (tmp_path / "short" / "tables" / "last_tenth.md").read_text()
     assert "(2)" in table
     run(monkeypatch, "reproduce", *words, *options)
     assert "2 runs: 2 recorded, 0 to do" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "report", tmp_path)
+    told = "".join(capsys.readouterr().err.split())
+    assert f"therearenorecordsinit,butin{tmp_path / 'short'};" in told
     run(monkeypatch, "report", tmp_path / "short")
     printed = capsys.readouterr().out
-    assert "2 runs, 1 pictures" in printed
+    assert "2 runs, 1 picture, " in printed
     assert "CliffWalking" in (tmp_path / "short" / "report.html").read_text()
 
 
@@ -65,14 +73,34 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path: Path, monkeypatch, caps
     assert "another process is running experiments in" in capsys.readouterr().err
 
 
+def test_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatch, capsys) -> None:
+    file, folder = tmp_path / "file", tmp_path / "folder"
+    file.touch()
+    folder.mkdir()
+    for options, message in (
+        (("--out", file / "a"), f"out: {file} is no folder"),
+        (("--out", folder / "a", "--page", file / "b" / "c.md"), f"page: {file} is no folder"),
+        (("--out", folder / "a", "--page", folder), f"page: {folder} is a folder"),
+    ):
+        with pytest.raises(SystemExit):
+            run(monkeypatch, "reproduce", "--tasks", "taxi", *options, "--dry-run")
+        assert "".join(message.split()) in "".join(capsys.readouterr().err.split())
+    monkeypatch.setattr(os, "access", lambda *_: False)  # who runs the tests may write anywhere
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "reproduce", "--tasks", "taxi", "--out", folder, "--dry-run")
+    assert "can't be written to" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("reproduce", "--tasks", "pong"), "tasks: there is no 'pong'"),
         (("reproduce", "--methods", "sac"), "methods: there is no 'sac'"),
         (("reproduce", "--seeds", "0"), "seeds: 0"),
+        (("reproduce", "--seeds", "1.5"), "--seeds: 1.5; use a whole number"),
         (("reproduce", "--jobs", "0"), "jobs: 0"),
-        (("report",), "there are no records in it"),
+        (("report",), "results: there is no such folder"),
+        (("report", "."), "there are no records in it"),
     ],
 )
 def test_what_is_wrong_is_said_in_a_line(words, message, tmp_path, monkeypatch, capsys) -> None:

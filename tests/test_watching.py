@@ -9,9 +9,11 @@ from rich.console import Console
 
 from odrpo.cli.watching import View
 from odrpo.experiments.pool import Pool, Worker
+from odrpo.experiments.record import write
 from odrpo.experiments.runs import Run
 from odrpo.experiments.status import Status
 from odrpo.records import Episode
+from tests.experiments.made_up import made_up
 
 RUN = Run("CartPole-v1", "ppo", 0, 100_000)
 
@@ -31,6 +33,30 @@ def shown(pool: Pool, terminal: bool) -> str:
     with view:
         view.show(pool)
     return console.file.getvalue()
+
+
+def test_who_waits_is_timed_by_those_that_are_over(tmp_path: Path) -> None:
+    """At 100 timesteps a second; rough rates say 50 s of RUN, and 60 of the other."""
+    done = Run("CartPole-v1", "ppo", 1, 100_000)
+    other = Run("Taxi-v4", "a2c", 0, 100_000)
+    record = made_up(*(done.env, done.method, 1), timesteps=100_000, taken=100_000, seconds=1000.0)
+    write(record, done.record_file(tmp_path))
+    for run, told in ((RUN, "about 17 min left"), (other, "about 20 min left")):
+        pool = Pool(tmp_path, [run], jobs=1)
+        pool.outcome.done.append(done)
+        assert told in shown(pool, terminal=False)
+
+
+def test_what_was_done_before_a_stop_is_not_waited_for_again(tmp_path: Path) -> None:
+    ours = Run("Ant-v5", "odrpo-kl", 0, 300_000)
+    for run, told in ((ours, "about 16 min left"), (RUN, "about 50 s left")):
+        worker = at_work(tmp_path, run, run.timesteps // 2, 0)
+        pool = Pool(tmp_path, [run], jobs=1)
+        pool.outcome.done.append(Run("Taxi-v4", "ppo", 0, 1))
+        assert told in shown(pool, terminal=False)
+        pool.waiting, pool.working = [], [worker]
+        (run.folder(tmp_path) / "status.json").unlink()
+        assert told in shown(pool, terminal=False)
 
 
 def test_on_a_terminal_it_has_a_line_for_each(tmp_path: Path) -> None:

@@ -22,6 +22,15 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def check_folder(name: str, folder: Path) -> None:
+    """That a folder can be written to, or made: before hours are spent on what is to go there."""
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        raise ValueError(f"{name}: {nearest} is no folder")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ValueError(f"{name}: {nearest} can't be written to")
+
+
 def put(path: Path, content: str | bytes) -> None:
     """Write a file in one go: whoever reads sees the old one or the new one, never a part."""
     with replacing(path) as partial:

@@ -52,7 +52,7 @@ def test_the_limits_are_those_of_the_records() -> None:
     told = " ".join(limits(records))
     assert "CartPole-v1 1 k." in told
     assert "a model of the transitions" not in told
-    assert "TRPO and A2C on Taxi-v4" in told
+    assert "ODRPO-Wass, ODRPO-Sinkhorn, TRPO and A2C on CartPole-v1. What" in told
     assert (
         "**Below our goals**, which are for the paper's budgets, in training: CartPole-v1 400 (480)"
         in told
@@ -86,6 +86,13 @@ def test_a_baseline_that_was_not_run_is_the_papers() -> None:
     table = {k.split("|")[0]: v for k, v in of([ours, theirs], "against_baselines").items()}
     assert table["CartPole-v1"][2] == "500 (A2C, here)"
     assert table["CartPole-v1"][3] == "-93 (-19 %)"
+
+
+def test_runs_of_a_short_budget_are_not_timed() -> None:
+    short = made_up("CartPole-v1", "odrpo-kl")
+    assert "wall_clock" not in [table.name for table in every_table([short])]
+    full = made_up("CartPole-v1", "odrpo-kl", 1, timesteps=100_000, taken=200_000)
+    assert of([short, full], "wall_clock")["ODRPO-KL|1.0"][1:] == ["1.0", "63"]
 
 
 def test_the_return_of_a_taxi_adds_up() -> None:
@@ -190,6 +197,13 @@ def test_notes_are_markdown() -> None:
     table = Table("t", "title", ["a"], [[Cell("1")]], ["**Bold** and `code` < 1"])
     assert "<b>Bold</b> and <code>code</code> &lt; 1" in table_html(table)
     assert r"\textbf{Bold} and \texttt{code} $<$ 1" in table.latex()
+
+
+def test_a_second_column_of_words_is_told_from_one_of_numbers() -> None:
+    rows = [[Cell("a"), Cell("here, 1 k")], [Cell(""), Cell("paper")]]
+    assert "<table class=words>" in table_html(Table("t", "title", ["task", ""], rows))
+    rows.append([Cell("b"), Cell("-200")])
+    assert "<table>" in table_html(Table("t", "title", ["task", ""], rows))
 
 
 def test_texts_are_escaped_in_each_format() -> None:

@@ -110,7 +110,7 @@ def test_pictures_are_kept_and_shown_without_their_models(tmp_path: Path) -> Non
     assert said == ["drawing NChain-v0 ..."]
     model.unlink()
     kept = every_picture(tmp_path, records, True, said.append)
-    assert [p.title for p in kept] == [p.title for p in drawn] == ["NChain, seed 0"]
+    assert [p.title for p in kept] == [p.title for p in drawn] == ["NChain-v0, ODRPO-KL, seed 0"]
     assert len(said) == 1
     assert every_picture(tmp_path, records[1:], True, said.append) == []
 

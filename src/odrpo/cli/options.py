@@ -1,10 +1,9 @@
 """How options are shown and read."""
 
+from contextlib import suppress
 from typing import Any, Literal
 
 import tyro
-
-from odrpo.arguments import whole
 
 MetricName = Literal["kl", "wasserstein", "sinkhorn"]
 
@@ -33,7 +32,9 @@ def _whole_numbers(
 
 
 def _whole(word: str) -> int:
-    try:
+    with suppress(ValueError):
         return int(word)
-    except ValueError:
-        return whole(word, float(word), -(10**18))
+    with suppress(ValueError):
+        if float(word).is_integer():
+            return int(float(word))
+    raise ValueError(f"{word}; use a whole number")

@@ -11,6 +11,7 @@ from rich.markup import escape
 from odrpo.cli.options import optional
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.record import read_all
+from odrpo.experiments.table import counted
 from odrpo.files import put
 
 
@@ -34,7 +35,12 @@ def make_report(
     from odrpo.report import build_report  # matplotlib is slow to import
     from odrpo.report.pictures import every_picture
 
+    if not folder.is_dir():
+        raise ValueError(f"{folder}: there is no such folder; `odrpo reproduce` makes one")
     records = read_all(folder)
+    if not records and (folder / "short" / "records").is_dir():
+        short = folder / "short"
+        raise ValueError(f"{folder}: there are no records in it, but in {short}; use that")
     if not records:
         raise ValueError(f"{folder}: there are no records in it; `odrpo reproduce` makes them")
     console = Console()
@@ -44,6 +50,6 @@ def make_report(
     text = build_report(records, read_findings(folder), shown)
     put(path, text)
     console.print(
-        f"wrote {escape(str(path))}: {len(records)} runs, {len(shown)} pictures, "
-        f"{len(text) / 1e6:.1f} MB"
+        f"wrote {escape(str(path))}: {counted(len(records), 'run')}, "
+        f"{counted(len(shown), 'picture')}, {len(text) / 1e6:.1f} MB"
     )

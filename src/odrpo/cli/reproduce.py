@@ -13,12 +13,18 @@ from rich.table import Table
 from odrpo.arguments import whole
 from odrpo.cli.options import optional
 from odrpo.cli.watching import View
-from odrpo.experiments.estimate import in_words, seconds_of
+from odrpo.experiments.estimate import Pace, done_before, in_words
 from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
-from odrpo.experiments.runs import Run, named_methods, named_tasks, named_variants, plan
+from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
 from odrpo.experiments.settings import is_outdated
+from odrpo.experiments.table import counted
+from odrpo.experiments.tables import NAMES, Results, at_a_glance
+from odrpo.files import check_folder
 from odrpo.signals import StopRequest
+
+GLANCE = ("task", *(NAMES[method] for method in OURS), "best baseline")
+"""Columns of the table at a glance."""
 
 
 def reproduce(
@@ -44,7 +50,8 @@ def reproduce(
             lunarlandercontinuous, invertedpendulum, reacher, hopper, walker2d, halfcheetah, ant;
             tabular, discrete, continuous; all of these; elsewhere: tasks beyond the paper.
         methods: odrpo-kl, odrpo-wasserstein, odrpo-sinkhorn, trpo, ppo, a2c; odrpo, baselines; all.
-        variants: Also ours with one thing changed, by its name, or all.
+        variants: Also ours with one thing changed, by its name, or all; each is for certain tasks,
+            most for cartpole and acrobot, and is left out elsewhere.
         seeds: How many of each, from the first that its settings were not tuned on.
         budget: full is the paper's, or ours where less will do; short is a tenth of it, into
             OUT/short.
@@ -63,8 +70,15 @@ def reproduce(
     )
     whole("jobs", jobs, 1)
     out = out / "short" if budget == "short" else out
+    check_folder("out", out)
+    if page is not None:
+        check_folder("page", page.parent)
+        if page.is_dir():
+            raise ValueError(f"page: {page} is a folder")
     if dry_run:
-        console.print(_listed(_missing(every, out, jobs, console), read_all(out)))
+        missing = _missing(every, out, jobs, console)
+        done = f"nothing to do: all runs are recorded in {escape(str(out))}"
+        console.print(_listed(missing, read_all(out)) if missing else done)
         return
     try:
         (out / "runs").mkdir(parents=True, exist_ok=True)
@@ -95,14 +109,16 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
     ]
     if outdated:
         console.print(
-            f"[yellow]note:[/] {len(outdated)} records have other settings or timesteps than the "
-            "runs would have now; remove them to run these again:"
+            f"[yellow]note:[/] the records of {counted(len(outdated), 'run')} have other settings "
+            "or timesteps than they would have now; remove them to run these again:"
         )
         for path in outdated:
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
-    left = sum(seconds_of(run, records) for run in missing) / min(jobs, max(1, len(missing)))
+    pace = Pace(records)
+    seconds = [pace.seconds(run, done_before(run, out)) for run in missing]
+    left = sum(seconds) / min(jobs, max(1, len(missing)))
     console.print(
-        f"{len(every)} runs: {len(every) - len(missing)} recorded, {len(missing)} to do"
+        f"{counted(len(every), 'run')}: {len(every) - len(missing)} recorded, {len(missing)} to do"
         + (f", about {in_words(left)} with {jobs} at once" if missing else "")
     )
     return missing
@@ -119,19 +135,43 @@ def _run(pool: Pool, console: Console) -> Outcome:
 def _publish(out: Path, page: Path | None, console: Console) -> None:
     from odrpo.experiments.publish import publish  # matplotlib is slow to import
 
-    for path in publish(read_all(out), out, page):
+    records = read_all(out)
+    glance = _glance(records)
+    if glance.row_count:
+        console.print(glance)
+    for path in publish(records, out, page):
         console.print(f"wrote {escape(str(path))}")
+    if records:
+        console.print(f"`odrpo report {escape(str(out))}` makes a page of all of it")
+
+
+def _glance(records: Sequence[Record]) -> Table:
+    """What of the table at a glance fits a terminal."""
+    whole = at_a_glance(Results(records))
+    table = Table(box=None, pad_edge=False, title="mean return over the last tenth of training")
+    table.add_column("task")
+    for column in GLANCE[1:]:
+        table.add_column(column.removeprefix("ODRPO-"), justify="right")
+    for row in whole.rows:
+        cells = dict(zip(whole.header, row, strict=True))
+        table.add_row(*(escape(cells[column].text) for column in GLANCE))
+    return table
 
 
 def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
-    table = Table(title="to do", min_width=60)
-    for column in ("task", "method", "seeds", "timesteps each", "each, on one core"):
-        table.add_column(column, justify="left" if column in ("task", "method") else "right")
+    table = Table(box=None, pad_edge=False)
+    # Names are to be typed: where there is little room, seeds go into several lines.
+    for column in ("task", "method"):
+        table.add_column(column, no_wrap=True)
+    table.add_column("seeds", justify="right", overflow="fold")
+    for column in ("timesteps", "time"):
+        table.add_column(column, justify="right", no_wrap=True)
+    pace = Pace(records)
     alike: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         alike.setdefault((run.env, run.label), []).append(run)
     for (env, label), same in alike.items():
         seeds = " ".join(str(run.seed) for run in same)
-        time = in_words(seconds_of(same[0], records))
+        time = in_words(pace.seconds(same[0]))
         table.add_row(env, label, seeds, f"{same[0].timesteps:,}", time)
     return table

@@ -1,6 +1,7 @@
 """A live view of runs: a table on a terminal, elsewhere a line for each that is over."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from rich.console import Console, Group
@@ -10,10 +11,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from odrpo.experiments.estimate import in_words, seconds_of
+from odrpo.experiments.estimate import Pace, in_words
 from odrpo.experiments.pool import Pool, Worker
-from odrpo.experiments.record import Record
+from odrpo.experiments.record import Record, read
 from odrpo.experiments.status import read_status
+from odrpo.experiments.table import counted
 
 
 class View:
@@ -21,7 +23,8 @@ class View:
 
     def __init__(self, records: Sequence[Record], console: Console) -> None:
         """Records of the same help to tell how long is left."""
-        self.records, self.console = records, console
+        self.records, self.console = list(records), console
+        self.pace, self.recorded = Pace(records), 0
         self.live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
         self.said = 0
 
@@ -37,7 +40,12 @@ class View:
             self.live.stop()
 
     def show(self, pool: Pool) -> None:
-        """Bring it up to date."""
+        """Bring it up to date; runs that are over tell how long the others will take."""
+        for run in pool.outcome.done[self.recorded :]:
+            with suppress(ValueError):  # somebody may have taken its record away
+                self.records.append(read(run.record_file(pool.out)))
+                self.pace = Pace(self.records)
+        self.recorded = len(pool.outcome.done)
         over = [*pool.outcome.done, *pool.outcome.failed]
         if self.live is not None:
             self.live.update(self._table(pool, len(over)))
@@ -45,7 +53,9 @@ class View:
             self.said = len(over)
             failed = f", {len(pool.outcome.failed)} failed" if pool.outcome.failed else ""
             left = f"{len(pool.waiting) + len(pool.working)} left"
-            self.console.print(f"{len(over)} runs over{failed}, {left}, {self._time_left(pool)}")
+            self.console.print(
+                f"{counted(len(over), 'run')} over{failed}, {left}, {self._time_left(pool)}"
+            )
 
     def _table(self, pool: Pool, over: int) -> Group:
         table = Table(box=None, pad_edge=False)
@@ -54,7 +64,7 @@ class View:
         for worker in pool.working:
             status = read_status(worker.run.folder(pool.out))
             done, reward = status.get("done", 0), status.get("return")
-            left = self._left(worker, status)
+            left = self._left(pool, worker, status)
             table.add_row(
                 escape(worker.run.name),
                 ProgressBar(worker.run.timesteps, min(done, worker.run.timesteps), width=24),
@@ -69,15 +79,15 @@ class View:
         )
         return Group(table, line)
 
-    def _left(self, worker: Worker, status: dict[str, Any]) -> float:
+    def _left(self, pool: Pool, worker: Worker, status: dict[str, Any]) -> float:
         """By its own pace since it began, or went on."""
-        done = status.get("done", 0)
-        pace = (done - status.get("from", 0)) / max(worker.seconds, 1e-9)
+        done = status.get("done", pool.before.get(worker.run, 0))
+        pace = (done - status.get("from", done)) / max(worker.seconds, 1e-9)
         left = max(0, worker.run.timesteps - done)
-        return left / pace if pace > 0 else seconds_of(worker.run, self.records)
+        return left / pace if pace > 0 else self.pace.seconds(worker.run, done)
 
     def _time_left(self, pool: Pool) -> str:
-        left = [seconds_of(run, self.records) for run in pool.waiting]
-        left += [self._left(w, read_status(w.run.folder(pool.out))) for w in pool.working]
+        left = [self.pace.seconds(run, pool.before.get(run, 0)) for run in pool.waiting]
+        left += [self._left(pool, w, read_status(w.run.folder(pool.out))) for w in pool.working]
         at_once = max(1, min(pool.jobs, len(left)))
         return f"about {in_words(max([0.0, *left, sum(left) / at_once]))} left"

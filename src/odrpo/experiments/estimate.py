@@ -1,9 +1,12 @@
 """How long runs take: from records of the same where there are any, else from rough rates."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
 
 from odrpo.experiments.record import Record
-from odrpo.experiments.runs import BASELINES, GROUPS, Run
+from odrpo.experiments.runs import BASELINES, GROUPS, OURS, Run
+from odrpo.experiments.status import read_status
 
 START = 10.0
 """Seconds until a process trains: imports, and compilation for ours."""
@@ -14,19 +17,37 @@ SLOWER = {"HalfCheetah-v5": 160.0, "Ant-v5": 160.0}
 BASELINE_RATES = {"trpo": 3500.0, "ppo": 2500.0, "a2c": 2000.0}
 
 
-def seconds_of(run: Run, records: Sequence[Record]) -> float:
-    """What it will take on a core of its own."""
-    alike = [
-        record.seconds / record.taken
-        for record in records
-        if (record.env, record.label) == (run.env, run.label)
-    ]
-    if alike:
-        return START + run.timesteps * sum(alike) / len(alike)
-    if run.method in BASELINES:
-        return START + run.timesteps / BASELINE_RATES[run.method]
-    group = next((group for group, envs in GROUPS.items() if run.env in envs), "")
-    return START + run.timesteps / SLOWER.get(run.env, RATES.get(group, OTHERWISE))
+class Pace:
+    """How fast runs are here, as far as records tell."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        """Of runs of the same they tell how long it takes, of others how rough the rates are."""
+        self.known: dict[tuple[str, str], list[float]] = {}
+        for record in records:
+            rates = self.known.setdefault((record.env, record.label), [])
+            rates.append(record.seconds / record.taken)
+        factors = [(START + r.seconds) / _roughly(r.env, r.method, r.taken) for r in records]
+        self.factor = median(factors) if factors else 1.0
+
+    def seconds(self, run: Run, done: int = 0) -> float:
+        """What a run will take on a core of its own from so many timesteps on."""
+        left = max(0, run.timesteps - done)
+        rates = self.known.get((run.env, run.label))
+        if rates:
+            return START + left * sum(rates) / len(rates)
+        return self.factor * _roughly(run.env, run.method, left)
+
+
+def done_before(run: Run, out: Path) -> int:
+    """The timesteps from which a run that was stopped goes on; baselines begin anew."""
+    return read_status(run.folder(out)).get("done", 0) if run.method in OURS else 0
+
+
+def _roughly(env: str, method: str, timesteps: int) -> float:
+    if method in BASELINES:
+        return START + timesteps / BASELINE_RATES[method]
+    group = next((group for group, envs in GROUPS.items() if env in envs), "")
+    return START + timesteps / SLOWER.get(env, RATES.get(group, OTHERWISE))
 
 
 def in_words(seconds: float) -> str:

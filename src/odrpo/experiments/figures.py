@@ -29,6 +29,8 @@ COLOURS = dict(
 )
 COLUMNS, ACROSS = 4, 6
 """Panels beside each other: of curves, and of certificates."""
+NAME = 1.7
+"""Inches of a name in a legend."""
 CUT = 0.05
 """The share of all points of the curves that may lie below a picture."""
 
@@ -61,7 +63,8 @@ def drawable(results: Results) -> list[str]:
 
 def curves(results: Results, against: str) -> Figure:
     """Every task: the interquartile mean of the seeds, its interval, and each seed thin."""
-    figure, grid = _panels(len(results.envs))
+    columns = min(len(results.envs), COLUMNS)
+    figure, grid = _panels(len(results.envs), columns)
     for axes, env in zip(grid, results.envs, strict=False):
         middles = []
         for method in METHODS:
@@ -84,7 +87,7 @@ def curves(results: Results, against: str) -> Figure:
             axes.set_xlim(left=WINDOW)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         _limit(axes, middles, lines)
-    for axes in grid[::COLUMNS]:
+    for axes in grid[::columns]:
         axes.set_ylabel(f"return, mean of {WINDOW} episodes")
     _legend(figure, grid)
     return figure
@@ -182,10 +185,10 @@ def _limit(axes: Axes, middles: list[np.ndarray], lines: list[float]) -> None:
     axes.set_ylim(low - 0.05 * room, high + 0.08 * room)
 
 
-def _panels(count: int) -> tuple[Figure, list[Axes]]:
-    rows = -(-count // COLUMNS)
-    size = (4.4 * COLUMNS, 3.4 * rows + 0.5)
-    figure, grid = plt.subplots(rows, COLUMNS, figsize=size, layout="constrained", squeeze=False)
+def _panels(count: int, columns: int) -> tuple[Figure, list[Axes]]:
+    rows = -(-count // columns)
+    size = (4.4 * columns, 3.4 * rows + 0.5)
+    figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     panels = list(grid.flat)
     for axes in panels:
         axes.spines[["top", "right"]].set_visible(False)
@@ -203,6 +206,6 @@ def _legend(figure: Figure, panels: Sequence[Axes]) -> None:
         list(named.values()),
         list(named),
         loc="outside lower center",
-        ncols=len(named),
+        ncols=min(len(named), int(figure.get_figwidth() / NAME)),
         frameon=False,
     )

@@ -10,7 +10,7 @@ from odrpo.experiments.figures import CERTIFICATES, CURVES, drawable
 from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import UPDATES, Record
 from odrpo.experiments.runs import GROUPS, METHODS, OURS
-from odrpo.experiments.table import number
+from odrpo.experiments.table import counted, number
 from odrpo.experiments.tables import NAMES, Results, counts_episodes, every_table, steps
 from odrpo.presets import TASKS
 
@@ -96,9 +96,10 @@ def _bullets(texts: Sequence[str]) -> str:
 def _facts(records: Sequence[Record]) -> str:
     steps = sum(record.timesteps for record in records)
     hours = sum(record.seconds for record in records) / 3600
+    taken = f"{steps / 1e6:.0f} million" if steps >= 1e6 else f"{steps:,}"
     cpus = sorted({f"{r.machine.get('cpu')}, {r.machine.get('cores')} cores" for r in records})
     return (
-        f"{len(records)} runs, {steps / 1e6:.0f} million timesteps, {hours:.1f} hours of one core "
+        f"{counted(len(records), 'run')}, {taken} timesteps, {hours:.1f} hours of one core "
         f"({'; '.join(cpus)})."
     )
 
@@ -134,10 +135,10 @@ def limits(records: Sequence[Record]) -> list[str]:
 
 
 def _not_run(results: Results) -> dict[tuple[str, ...], list[str]]:
-    """Tasks of the paper, and the names of the methods that have no records there."""
+    """Tasks that have records, and the names of the methods that have none there."""
     found: dict[tuple[str, ...], list[str]] = {}
     for method in METHODS:
-        envs = tuple(env for env in TASKS if not results.of(env, method))
+        envs = tuple(env for env in results.envs if not results.of(env, method))
         found.setdefault(envs, []).append(NAMES[method])
     found.pop((), None)
     return found

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from odrpo.experiments.estimate import done_before
 from odrpo.experiments.runs import Run
 
 ONE_THREAD = ("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -49,6 +50,12 @@ class Pool:
     jobs: int
     working: list[Worker] = field(default_factory=list)
     outcome: Outcome = field(default_factory=Outcome)
+    before: dict[Run, int] = field(init=False)
+    """Timesteps that each had when this began."""
+
+    def __post_init__(self) -> None:
+        """Look how far those got that were stopped before."""
+        self.before = {run: done_before(run, self.out) for run in self.waiting}
 
     def work(self, show: Callable[["Pool"], None], stop: Callable[[], bool]) -> Outcome:
         """Until nothing is left, or a stop is asked for: then what is under way is stopped too."""

@@ -84,6 +84,11 @@ def _bars(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
 
 
+def counted(count: int, noun: str) -> str:
+    """So many of something: 1 run, 12,000 runs."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def number(value: float | None) -> str:
     """As many digits as say something: 12345, 97.3, -4.12, 0.995."""
     if value is None or value != value:

@@ -10,6 +10,7 @@ from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.findings import Findings
 from odrpo.experiments.page import limits
 from odrpo.experiments.record import Record
+from odrpo.experiments.table import counted
 from odrpo.experiments.tables import every_table
 from odrpo.report.data import page_data
 from odrpo.report.markdown import as_html, bullets
@@ -31,7 +32,7 @@ def build_report(
     every = (*every_table(records), *every_ablation(records, findings.ablations))
     tables = "".join(map(table_html, every))
     envs = {record.env for record in records}
-    summary = f"{len(records)} runs of {len(envs)} tasks"
+    summary = f"{counted(len(records), 'run')} of {counted(len(envs), 'task')}"
     return Template(_file("page.html")).substitute(
         style=_file("uPlot.min.css") + _file("page.css"),
         library=_file("uPlot.iife.min.js"),

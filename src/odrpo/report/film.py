@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from odrpo.model import ODRPO
-from odrpo.report.picture import Picture, small_png
+from odrpo.report.picture import Picture, name_of, small_png
 
 FRAMES, WIDTH = 8, 220
 """How many frames, and how wide each is, in pixels."""
@@ -37,7 +37,7 @@ def film_strip(model: ODRPO) -> Picture | None:
         place = (k % (FRAMES // 2) * WIDTH, k // (FRAMES // 2) * height)
         strip.paste(Image.fromarray(frame).resize((WIDTH, height)), place)
     caption = f"One greedy episode of {len(actions)} steps, return {total:.1f}."
-    return Picture(f"{name}, seed {model.seed}", caption, small_png(strip))
+    return Picture(name_of(model), caption, small_png(strip))
 
 
 def _moments(length: int, in_a_row: bool) -> list[int]:

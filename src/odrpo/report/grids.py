@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from odrpo.envs.finite import FiniteMDP
 from odrpo.model import ODRPO
-from odrpo.report.picture import Picture, png_of
+from odrpo.report.picture import Picture, name_of, png_of
 
 COMPASS = {"up": (0, -1), "right": (1, 0), "down": (0, 1), "left": (-1, 0)}
 CLIFF = ("up", "right", "down", "left")
@@ -17,6 +17,7 @@ LAKE = ("left", "down", "right", "up")
 TAXI = ("down", "up", "right", "left")
 """What the first actions of these environments do."""
 PLACES = ("red", "green", "yellow", "blue")
+COLOURS = "Colours are the discounted value of each state, from yellow (least) to blue (greatest)."
 
 
 def _of_table(model: ODRPO) -> tuple[np.ndarray, np.ndarray]:
@@ -37,8 +38,8 @@ def _cliff(model: ODRPO) -> Picture:
         _arrow(axes, state % 12, state // 12, policy[state], CLIFF)
     axes.text(5.5, 3, "cliff", ha="center", va="center", color="grey")
     axes.text(11, 3, "goal", ha="center", va="center")
-    caption = "The most probable move and the value of every state; the darker, the more certain."
-    return Picture(f"CliffWalking, seed {model.seed}", caption, png_of(figure))
+    caption = f"The most probable move, the darker the more certain. {COLOURS}"
+    return Picture(name_of(model), caption, png_of(figure))
 
 
 def _taxi(model: ODRPO) -> Picture:
@@ -59,8 +60,11 @@ def _taxi(model: ODRPO) -> Picture:
                 else:
                     axes.plot(k % 5, k // 5, "o", color="black", ms=7)
             axes.set_title(title, fontsize=9)
-    caption = "The most probable move at every place; a dot is a pick-up or a drop-off."
-    return Picture(f"Taxi, seed {model.seed}", caption, png_of(figure))
+    caption = (
+        "The most probable move at every place, the darker the more certain; a dot is a pick-up or "
+        f"a drop-off. {COLOURS}"
+    )
+    return Picture(name_of(model), caption, png_of(figure))
 
 
 def _chain(model: ODRPO) -> Picture:
@@ -69,8 +73,8 @@ def _chain(model: ODRPO) -> Picture:
     _heat(axes, values[None], figure)
     for state, row in enumerate(policy):
         axes.text(state, 0, f"forward {row[0]:.2f}", ha="center", va="center", fontsize=9)
-    caption = "The probability of going forward, over the value of each state."
-    return Picture(f"NChain, seed {model.seed}", caption, png_of(figure))
+    caption = f"The probability of going forward. {COLOURS}"
+    return Picture(name_of(model), caption, png_of(figure))
 
 
 def _lake(model: ODRPO) -> Picture:
@@ -80,8 +84,8 @@ def _lake(model: ODRPO) -> Picture:
     _heat(axes, values.reshape(side, side), figure)
     for state, row in enumerate(policy):
         _arrow(axes, state % side, state // side, row, LAKE)
-    caption = "The most probable push and the value of every state."
-    return Picture(f"{model.env_id}, seed {model.seed}", caption, png_of(figure))
+    caption = f"The most probable push, the darker the more certain. {COLOURS}"
+    return Picture(name_of(model), caption, png_of(figure))
 
 
 GRIDS: dict[str, Callable[[ODRPO], Picture]] = {

@@ -17,6 +17,7 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from odrpo.files import put
+from odrpo.model import ODRPO
 
 SMALL, LARGEST = 140_000, 2_000_000
 """So many bytes at most are written, and read: all of them go into the page."""
@@ -67,6 +68,11 @@ def read_picture(path: Path) -> Picture:
     except DAMAGED as error:
         raise ValueError(f"{path}: it is no PNG of at most {LARGEST} bytes, or damaged") from error
     return Picture(str(words.get("Title", path.stem)), str(words.get("Caption", "")), png)
+
+
+def name_of(model: ODRPO) -> str:
+    """Whose policy a picture shows: its title."""
+    return f"{model.env_id}, ODRPO-{type(model.config.metric).__name__}, seed {model.seed}"
 
 
 def png_of(figure: Figure) -> bytes:

@@ -29,7 +29,7 @@ function engineering(value) {
 function axes(xLabel, extra) {
   const common = { stroke: ink, grid: { stroke: soft }, ticks: { stroke: soft } };
   const values = (u, ticks) => ticks.map((tick) => (tick === null ? "" : engineering(tick)));
-  return [{ ...common, label: xLabel, values, labelSize: 18 }, { ...common, size: 62, values, ...extra }];
+  return [{ ...common, label: xLabel, values, labelSize: 18 }, { ...common, size: 72, values, ...extra }];
 }
 
 function clear(element) {
@@ -74,7 +74,7 @@ function drawCurves() {
   const box = byId("chart");
   chart = new uPlot({
     width: widthOf(box), height: chartHeight(),
-    series, bands, axes: axes(against), legend: { show: false },
+    series, bands, axes: axes(against, { label: "return, mean of 20 episodes", labelSize: 18 }), legend: { show: false },
     scales: { x: { time: false }, y: { range: limits(task, found) } },
     cursor: { drag: { x: true, y: false } },
     hooks: { setCursor: [(u) => readOut(u, middles, against)] },
@@ -158,18 +158,33 @@ function emptied(id) {
 // What is smaller has no place on a logarithmic axis: 0, or a beta* of 1e-38.
 const LEAST = 1e-12;
 
+// Of a logarithmic axis the powers of ten alone: lines for all that is between make it grey.
+const LOGARITHMIC = { distr: 3, range: (u, low, high) => (low === null ? [low, high] : uPlot.rangeLog(low, high, 10, true)) };
+const powers = {
+  filter: (u, ticks) => ticks,
+  splits: (u, axis, low, high) => {
+    const first = Math.round(Math.log10(low)), last = Math.round(Math.log10(high)), found = [];
+    for (let k = first; k <= last; k += Math.ceil((last - first) / 6) || 1) found.push(10 ** k);
+    return found;
+  },
+  values: (u, ticks) => ticks.map((tick) => tick.toExponential(0).replace("+", "")),
+};
+// Exact steps use all of the radius: what their rounding does is not to fill the chart.
+const SHARE = { range: (u, low, high) => [0, Math.max(1.05, 1.05 * high)] };
+
 // Small charts: lines that have places of their own are put onto one axis.
-function drawSmall(id, title, lines, log) {
+function drawSmall(id, title, lines, scale) {
   const box = emptied(id);
   const own = lines.filter((line) => line.x.length);
   if (!own.length) return;
+  const log = scale === LOGARITHMIC;
   const tables = own.map((line) => [line.x, line.y.map((value) => (log && !(value >= LEAST) ? null : value))]);
   const columns = uPlot.join(tables);
   const series = [{}, ...own.map((line) => ({ stroke: line.colour, width: 1, alpha: 0.8, spanGaps: true, points: { show: false } }))];
   small[id] = new uPlot({
     title, width: widthOf(box), height: 200, series, legend: { show: false },
-    axes: axes("timesteps", log ? { values: (u, ticks) => ticks.map((tick) => (tick === null ? "" : short(tick))) } : {}),
-    scales: { x: { time: false }, y: log ? { distr: 3 } : {} },
+    axes: axes("timesteps", log ? powers : {}),
+    scales: { x: { time: false }, y: scale },
   }, columns, box);
 }
 
@@ -187,9 +202,9 @@ function drawCertificates(env) {
   const drawn = new Set(drawnMethods(data.tasks[env]).map((method) => method.label));
   const runs = data.runs.filter((run) => run.env === env && drawn.has(run.label));
   const lines = certificateLines(runs);
-  drawSmall("beta", "beta*", lines.beta, true);
-  drawSmall("use", "distance / radius", lines.use, false);
-  drawSmall("gap", "gap / (1 + gain)", lines.gap, true);
+  drawSmall("beta", "beta*", lines.beta, LOGARITHMIC);
+  drawSmall("use", "distance / radius", lines.use, SHARE);
+  drawSmall("gap", "gap / (1 + gain)", lines.gap, LOGARITHMIC);
 }
 
 // The list of runs.
@@ -237,12 +252,12 @@ function showRun(number) {
   const found = data.tasks[run.env].axes.timesteps;
   const seeds = data.runs.filter((other) => other.env === run.env && other.label === run.label);
   const values = found.methods[run.label].seeds[seeds.indexOf(run)];
-  drawSmall("run-curve", "return in training", [{ x: found.grid, y: values, colour: run.colour }], false);
+  drawSmall("run-curve", "return in training", [{ x: found.grid, y: values, colour: run.colour }], {});
   drawHistogram("run-evaluation", run);
   const lines = certificateLines([run]);
-  drawSmall("run-beta", "beta*", lines.beta, true);
-  drawSmall("run-use", "distance / radius", lines.use, false);
-  drawSmall("run-gap", "gap / (1 + gain)", lines.gap, true);
+  drawSmall("run-beta", "beta*", lines.beta, LOGARITHMIC);
+  drawSmall("run-use", "distance / radius", lines.use, SHARE);
+  drawSmall("run-gap", "gap / (1 + gain)", lines.gap, LOGARITHMIC);
   fill("run-config", data.configs[run.config]);
   fill("run-versions", { commit: run.commit, ...run.machine, ...run.versions });
   byId("run").scrollIntoView();

@@ -27,6 +27,7 @@ QUESTIONS: dict[str, Question] = {
     "advantages": Question("How are actions valued that were not taken?", "critic"),
     "projection": Question("Cross-entropy or squared error to the exact step?", "cross-entropy"),
     "policy": Question("A generative policy or a Gaussian?", "generative"),
+    "budget": Question("What do the paper's timesteps bring?", "ours"),
     "model": Question("With a model of the environment or without?", "with"),
     "paper": Question("Our settings or the paper's?", "ours"),
 }

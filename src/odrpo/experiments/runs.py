@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from odrpo.experiments.record import file_of
-from odrpo.experiments.variants import CLASSIC, FINITE, VARIANTS
+from odrpo.experiments.variants import CLASSIC, FINITE, VARIANTS, variant_of
 from odrpo.presets import TASKS
 
 OURS = {"odrpo-kl": "kl", "odrpo-wasserstein": "wasserstein", "odrpo-sinkhorn": "sinkhorn"}
@@ -84,22 +84,20 @@ def plan(
     runs = []
     for k in range(seeds):
         for env in tasks:
-            timesteps = _budget(env) // SHORT if short else _budget(env)
             for method in methods:
                 seed = _first_seed(env, method) + k
-                runs.append(Run(env, method, seed, timesteps))
-                runs += [
-                    Run(env, method, seed, timesteps, name)
-                    for name in variants
-                    if VARIANTS[name].applies_to(env, OURS.get(method))
-                ]
+                also = [v for v in variants if VARIANTS[v].applies_to(env, OURS.get(method))]
+                for name in ("", *also):
+                    timesteps = _budget(env, name) // (SHORT if short else 1)
+                    runs.append(Run(env, method, seed, timesteps, name))
     if variants and not any(run.variant for run in runs):
         raise ValueError(f"variants: none of {', '.join(variants)} is for these tasks and methods")
     return runs
 
 
-def _budget(env: str) -> int:
-    return TASKS[env].timesteps if env in TASKS else ELSEWHERE[env]
+def _budget(env: str, variant: str) -> int:
+    own = TASKS[env].timesteps if env in TASKS else ELSEWHERE[env]
+    return variant_of(variant).timesteps.get(env, own)
 
 
 def _first_seed(env: str, method: str) -> int:

@@ -10,6 +10,15 @@ CLASSIC = ("CartPole-v1", "Acrobot-v1")
 BOXES = ("InvertedPendulum-v5", "Reacher-v5", "LunarLanderContinuous-v3")
 KL, WASSERSTEIN = ("kl",), ("wasserstein",)
 BOTH = KL + WASSERSTEIN
+THE_PAPERS = {
+    "InvertedPendulum-v5": 250_000,
+    "Reacher-v5": 500_000,
+    "Hopper-v5": 1_000_000,
+    "Walker2d-v5": 1_000_000,
+    "HalfCheetah-v5": 1_000_000,
+    "Ant-v5": 1_000_000,
+}
+"""The timesteps of the paper, where ours are fewer."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +34,8 @@ class Variant:
     """By how much numbers of the preset are multiplied."""
     preset: str = "tuned"
     model_free: bool = False
+    timesteps: dict[str, int] = field(default_factory=dict)
+    """Budgets that are not the task's; what fades does so within them."""
 
     def applies_to(self, env: str, metric: str | None) -> bool:
         """Whether it is tried there."""
@@ -32,12 +43,12 @@ class Variant:
 
     def changes(self, env: str, metric: str) -> dict[str, Any]:
         """The settings that differ from the preset's."""
+        tuned = of_metric(TASKS[env].tuned, metric)
         free = of_metric(TASKS[env].model_free, metric) if self.model_free else {}
-        scaled = {
-            name: of_metric(TASKS[env].tuned, metric)[name] * factor
-            for name, factor in self.factors.items()
-        }
-        return free | scaled | self.settings
+        scaled = {name: tuned[name] * factor for name, factor in self.factors.items()}
+        fades = env in self.timesteps and tuned["final_fraction"] < 1
+        longer = {"horizon": self.timesteps[env]} if fades else {}
+        return free | scaled | longer | self.settings
 
 
 def _radius(factor: float) -> Variant:
@@ -61,6 +72,7 @@ VARIANTS: dict[str, Variant] = {
     "monte-carlo": Variant("advantages", CLASSIC, BOTH, {"returns": "monte_carlo"}),
     "squared-error": Variant("projection", CLASSIC, BOTH, {"projection": "squared_error"}),
     "gaussian": Variant("policy", BOXES, KL, {"policy": "gaussian"}),
+    "paper-budget": Variant("budget", tuple(THE_PAPERS), KL, timesteps=THE_PAPERS),
 }
 
 

@@ -75,3 +75,15 @@ def test_variants_are_of_ours_where_they_apply() -> None:
     assert ("Taxi-v4", "odrpo-kl+model-free") in changed
     assert ("CartPole-v1", "odrpo-kl+radius-3") in changed
     assert all(label.startswith("odrpo-kl+") for _, label in changed)
+
+
+def test_the_papers_timesteps_are_a_variant_where_ours_are_fewer() -> None:
+    own, longer = plan(["Hopper-v5"], ["odrpo-kl", "ppo"], 1, ["paper-budget"], short=False)[:2]
+    assert (own.timesteps, longer.timesteps) == (300_000, 1_000_000)
+    assert model_of(own).config.horizon == own.timesteps
+    assert model_of(longer).config.horizon == longer.timesteps
+    assert (
+        plan(["Hopper-v5"], ["odrpo-kl"], 1, ["paper-budget"], short=True)[1].timesteps == 100_000
+    )
+    ant = plan(["Ant-v5"], ["odrpo-kl"], 1, ["paper-budget"], short=False)[1]
+    assert model_of(ant).config.final_fraction == 1  # nothing fades

@@ -47,6 +47,24 @@ def test_where_the_paper_counts_episodes_equal_timesteps_have_a_row_of_their_own
     ]  # the paper's TRPO has 307
 
 
+def test_the_papers_timesteps_have_rows_of_their_own() -> None:
+    whole = {"variant": "paper-budget", "timesteps": 1_000_000}
+    records = [made_up("Hopper-v5", "odrpo-kl", level=3000.0)]
+    records += [made_up("Hopper-v5", "odrpo-kl", seed, 3600.0, **whole) for seed in (0, 1)]
+    assert of(records, "last_tenth")["Hopper-v5|here, 1 k steps"][2] == "3000 (1)"
+    assert of(records, "last_tenth")["|here, 1 M steps"][2:4] == ["3600 ± 0 (2)", "-"]
+    assert of(records, "greedy")["|here, 1 M steps"][2] == "3600 ± 0 (2)"
+    assert of(records, "timesteps")["|here, 1 M steps"][2] == "0.2 k (2/2)"
+    short, longer = at_a_glance(Results(records)).rows
+    assert short[2].text == "3000"
+    assert [cell.text for cell in longer] == ["", "1 M steps", "3600", "-", "-", "3600", "", "", ""]
+    told = " ".join(limits(records))
+    assert "ODRPO-KL has all of the paper's on Hopper-v5 too." in told
+    assert "Hopper-v5 1 k." in told
+    assert "Below our goals" not in told  # 3500, which is for these timesteps
+    assert "Below our goals" in " ".join(limits(records[:1]))
+
+
 def test_the_limits_are_those_of_the_records() -> None:
     records = [made_up("CartPole-v1", "odrpo-kl", level=400.0), made_up("CartPole-v1", "ppo")]
     told = " ".join(limits(records))

@@ -153,6 +153,8 @@ def _glance(records: Sequence[Record]) -> Table:
     for column in GLANCE[1:]:
         table.add_column(column.removeprefix("ODRPO-"), justify="right")
     for row in whole.rows:
+        if not row[0].text:  # the task above, with a larger budget
+            continue
         cells = dict(zip(whole.header, row, strict=True))
         table.add_row(*(escape(cells[column].text) for column in GLANCE))
     return table

@@ -11,7 +11,7 @@ from odrpo.experiments.findings import Findings
 from odrpo.experiments.record import UPDATES, Record
 from odrpo.experiments.runs import GROUPS, METHODS, OURS
 from odrpo.experiments.table import counted, number
-from odrpo.experiments.tables import NAMES, Results, counts_episodes, every_table, steps
+from odrpo.experiments.tables import LONGER, NAMES, Results, counts_episodes, every_table, steps
 from odrpo.presets import TASKS
 
 ENVIRONMENTS = (
@@ -116,6 +116,10 @@ def limits(records: Sequence[Record]) -> list[str]:
         "actions these are fewer than the paper's where the table says so.",
         SETTINGS,
     ]
+    longer = [env for env in results.envs if results.of(env, f"odrpo-kl+{LONGER}")]
+    told[1] += (
+        f" {NAMES['odrpo-kl']} has all of the paper's on {_of(longer)} too." if longer else ""
+    )
     told[1] += EPISODES if any(map(counts_episodes, results.envs)) else ""
     if any(env in GROUPS["tabular"] for env in results.envs):
         told.append(A_MODEL)
@@ -147,7 +151,8 @@ def _not_run(results: Results) -> dict[tuple[str, ...], list[str]]:
 def _below_goals(results: Results) -> list[str]:
     found = []
     for env in results.envs:
-        means = [mean for m in OURS if (mean := results.mean(env, m)) is not None]
+        labels = [label for m in OURS for label in (m, f"{m}+{LONGER}")]
+        means = [mean for label in labels if (mean := results.mean(env, label)) is not None]
         if means and max(means) < published.GOALS[env]:
             found.append(f"{env} {number(max(means))} ({number(published.GOALS[env])})")
     return found

@@ -22,6 +22,10 @@ NAMES = {
 }
 
 
+LONGER = "paper-budget"
+"""The variant of ours that has all of the paper's timesteps."""
+
+
 class Results:
     """Records by task and method."""
 
@@ -82,10 +86,7 @@ def last_tenth(results: Results) -> Table:
             best = max((v.mean() for v in here.values() if len(v)), default=None)
             cells = [_spread(values, best) for values in here.values()]
             rows.append([Cell(""), Cell(f"here, {steps(results, env)}"), *cells, Cell("")])
-        free = {m: results.values(env, f"{m}+model-free", statistics.last_tenth) for m in OURS}
-        if any(len(values) for values in free.values()):
-            cells = [_spread(free.get(m, np.zeros(0)), None) for m in METHODS]
-            rows.append([Cell(""), Cell("here, without a model"), *cells, Cell("")])
+        rows += _of_variants(results, env, statistics.last_tenth, _spread)
         cells = [_published(published.LAST_TENTH[env].get(m)) for m in METHODS]
         rows.append([Cell(""), Cell(f"paper, {published.BUDGET[env]}"), *cells, Cell("")])
     return Table(
@@ -115,6 +116,7 @@ def timesteps(results: Results) -> Table:
         cells = [_median(values, best) for values in here.values()]
         goal = Cell(_thousands(published.THRESHOLD_GOALS[env]))
         rows.append([Cell(f"{env}, {threshold:g}"), Cell("here"), *cells, goal])
+        rows += _of_variants(results, env, partial(reached, threshold), _median)
         paper = published.TO_THRESHOLD[env]
         cells = [Cell(_thousands(paper[m]) if m in paper else "-") for m in METHODS]
         rows.append([Cell(""), Cell("paper"), *cells, Cell("")])
@@ -245,7 +247,8 @@ def greedy(results: Results) -> Table:
         cells = [_spread(values, best) for values in here.values()]
         optimum = TASKS[env].optimum
         known = Cell("-" if optimum is None else number(optimum))
-        rows.append([Cell(env), Cell("here"), *cells, known])
+        rows.append([Cell(env), Cell(f"here, {steps(results, env)}"), *cells, known])
+        rows += _of_variants(results, env, statistics.greedy, _spread)
         if env in published.GREEDY:
             cells = [_published(published.GREEDY[env].get(m)) for m in METHODS]
             rows.append([Cell(""), Cell("RL Zoo"), *cells, Cell("")])
@@ -281,6 +284,22 @@ def elsewhere(results: Results) -> Table:
     )
 
 
+def _of_variants(
+    results: Results,
+    env: str,
+    measure: Callable[[Record], float],
+    shown: Callable[[np.ndarray], Cell],
+) -> list[list[Cell]]:
+    """Rows of ours without a model, and within all of the paper's timesteps."""
+    rows = []
+    for variant in ("model-free", LONGER):
+        values = [results.values(env, f"{method}+{variant}", measure) for method in METHODS]
+        if any(len(own) for own in values):
+            name = steps(results, env, LONGER) if variant == LONGER else "without a model"
+            rows.append([Cell(""), Cell(f"here, {name}"), *map(shown, values), Cell("")])
+    return rows
+
+
 def at_a_glance(results: Results) -> Table:
     """A line a task: ours, the best baseline, the paper's, and what there is to be had."""
     rows = []
@@ -307,6 +326,17 @@ def at_a_glance(results: Results) -> Table:
                 Cell(number(optimum)),
             ]
         )
+        longer = f"odrpo-kl+{LONGER}"
+        if results.of(env, longer):
+            greedy = results.values(env, longer, statistics.greedy)
+            cells = [Cell("")] * 3
+            rows.append(
+                [
+                    *(Cell(""), Cell(steps(results, env, LONGER))),
+                    *(Cell(number(results.mean(env, longer))), Cell("-"), Cell("-")),
+                    *(Cell(number(greedy.mean())), *cells),
+                ]
+            )
     header = ["task", "budget", *(NAMES[m] for m in OURS), "KL, greedy at the end", "best baseline"]
     return Table("at_a_glance", "At a glance", [*header, "paper's ODRPO", "optimum"], rows)
 
@@ -318,9 +348,12 @@ def budget(results: Results, env: str) -> str:
     return steps(results, env)
 
 
-def steps(results: Results, env: str) -> str:
+def steps(results: Results, env: str, variant: str = "") -> str:
     """How long the runs of a task were."""
-    return " or ".join(f"{value / 1000:g} k steps" for value in _timesteps(results, env))
+    every = _timesteps(results, env, variant)
+    return " or ".join(
+        f"{n / 1e6:g} M steps" if n >= 1e6 else f"{n / 1e3:g} k steps" for n in every
+    )
 
 
 def counts_episodes(env: str) -> bool:
@@ -328,12 +361,12 @@ def counts_episodes(env: str) -> bool:
     return env in TASKS and TASKS[env].episodes is not None
 
 
-def _timesteps(results: Results, env: str) -> list[int]:
+def _timesteps(results: Results, env: str, variant: str = "") -> list[int]:
     every = [record for (found, _), own in results.found.items() if found == env for record in own]
-    return sorted({record.timesteps for record in every})
+    return sorted({record.timesteps for record in every if record.variant == variant})
 
 
-def _spread(values: np.ndarray, best: float | None) -> Cell:
+def _spread(values: np.ndarray, best: float | None = None) -> Cell:
     if not len(values):
         return Cell("-")
     spread = f" ± {number(values.std(ddof=1))}" if len(values) > 1 else ""
@@ -356,7 +389,7 @@ def _published(value: Value | None) -> Cell:
     return Cell(number(value.mean) + spread)
 
 
-def _median(values: np.ndarray, best: float) -> Cell:
+def _median(values: np.ndarray, best: float | None = None) -> Cell:
     if not len(values):
         return Cell("-")
     median, there = np.median(values), int(np.isfinite(values).sum())

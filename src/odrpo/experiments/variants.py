@@ -43,12 +43,16 @@ class Variant:
 
     def changes(self, env: str, metric: str) -> dict[str, Any]:
         """The settings that differ from the preset's."""
-        tuned = of_metric(TASKS[env].tuned, metric)
         free = of_metric(TASKS[env].model_free, metric) if self.model_free else {}
-        scaled = {name: tuned[name] * factor for name, factor in self.factors.items()}
-        fades = env in self.timesteps and tuned["final_fraction"] < 1
-        longer = {"horizon": self.timesteps[env]} if fades else {}
-        return free | scaled | longer | self.settings
+        scaled = {name: _tuned(env, metric)[name] * by for name, by in self.factors.items()}
+        longer = self.timesteps.get(env)
+        fades = longer is not None and _tuned(env, metric)["final_fraction"] < 1
+        own = {"horizon": longer} if fades else {}
+        return free | scaled | own | self.settings
+
+
+def _tuned(env: str, metric: str) -> dict[str, Any]:
+    return of_metric(TASKS[env].tuned, metric)
 
 
 def _radius(factor: float) -> Variant:

@@ -25,7 +25,7 @@ FAULTS = {
     "text for a reward": "Faulty gave a reward of '1', which is no number",
     "complex reward": r"Faulty gave a reward of 1j, which is no number",
     "two rewards": r"Faulty gave a reward of shape \(2,\), expected one number",
-    "nan observation": r"Faulty gave an observation of \[nan nan\] .*not all of it is finite in float32\)",
+    "nan observation": r"Faulty gave an observation of \[nan nan\] .*is finite in float32\)",
     "long observation": r"Faulty gave an observation of \[0. 0. 0.\] .*\(3,\), expected \(2,\)\)",
     "no observation": r"Faulty gave an observation of None \(.*object is no number.*\)",
     "complex observation": r"Faulty gave an observation of .*complex128 is no number.*\)",

@@ -115,6 +115,21 @@ def test_pictures_are_kept_and_shown_without_their_models(tmp_path: Path) -> Non
     assert every_picture(tmp_path, records[1:], True, said.append) == []
 
 
+def test_what_a_variant_does_is_shown_where_there_is_nothing_else(tmp_path: Path) -> None:
+    import odrpo
+
+    records = [made_up("NChain-v0", "odrpo-kl"), made_up("NChain-v0", "odrpo-kl", variant="paper")]
+    runs = tmp_path / "runs" / "NChain-v0"
+    odrpo.ODRPO("NChain-v0").save(runs / "odrpo-kl+paper" / "0" / "model.odrpo")
+    (picture,) = every_picture(tmp_path, records, True, print)
+    assert picture.title == "NChain-v0, ODRPO-KL, seed 0, paper"
+    odrpo.ODRPO("NChain-v0").save(runs / "odrpo-kl" / "0" / "model.odrpo")
+    for _ in range(2):  # drawn, then kept
+        (picture,) = every_picture(tmp_path, records, True, print)
+        assert picture.title == "NChain-v0, ODRPO-KL, seed 0"
+        (runs / "odrpo-kl" / "0" / "model.odrpo").unlink(missing_ok=True)
+
+
 def test_a_model_that_is_damaged_gives_way_to_the_kept_picture(tmp_path: Path) -> None:
     model = tmp_path / "runs" / "NChain-v0" / "odrpo-kl" / "0" / "model.odrpo"
     model.parent.mkdir(parents=True)

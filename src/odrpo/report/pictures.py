@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from odrpo.experiments.record import Record
@@ -19,19 +20,21 @@ Say = Callable[[str], None]
 def every_picture(folder: Path, records: Sequence[Record], draw: bool, say: Say) -> list[Picture]:
     """One a task, of a model in FOLDER/runs; else the one that an earlier report kept.
 
-    They are kept in FOLDER/pictures, since models are too large to go with the records.
+    They are kept in FOLDER/pictures, since models are too large to go with the records. What a
+    variant does is shown where there is neither.
     """
     found = []
     for env in tasks_of(records):
         file = folder / "pictures" / (NOT_IN_NAMES.sub("_", env) + ".png")
-        own = [record for record in records if record.env == env and not record.variant]
-        picture = _drawn(folder, own, say) if draw else None
-        if picture is None:
-            picture = _kept(file, say)
-        else:
-            _keep(picture, file, say)
-        if picture is not None:
-            found.append(picture)
+        own = [record for record in records if record.env == env]
+        drawn = _drawn(folder, [r for r in own if not r.variant], say) if draw else None
+        shown = drawn or _kept(file, say)
+        if shown is None and draw:
+            shown = drawn = _drawn(folder, [r for r in own if r.variant], say)
+        if drawn is not None:
+            _keep(drawn, file, say)
+        if shown is not None:
+            found.append(shown)
     return found
 
 
@@ -43,13 +46,16 @@ def picture_of(file: Path) -> Picture | None:
 
 
 def _drawn(folder: Path, records: Sequence[Record], say: Say) -> Picture | None:
-    """Of the first of these whose model is there."""
+    """Of the first of these whose model is there, named with what was changed in it."""
     for record in records:
         file = folder / "runs" / record.env / record.label / str(record.seed) / "model.odrpo"
         if file.exists():
             say(f"drawing {record.env} ...")
             try:
-                return picture_of(file)
+                picture = picture_of(file)
+                if picture is None or not record.variant:
+                    return picture
+                return replace(picture, title=f"{picture.title}, {record.variant}")
             except ValueError as error:  # a file that is damaged, or of other settings
                 say(f"not drawn: {error}")
     return None

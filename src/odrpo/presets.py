@@ -161,6 +161,7 @@ PAPER: Settings = {
     "critic_window": 1,
     "smoothing": 0.0,
     "final_fraction": 1.0,
+    "farthest": 1e9,
 }
 PAPER_TABLE: Settings = PAPER | {"policy": "table", "critic": "table", "discount": 0.9}
 PAPER_NETWORK: Settings = PAPER | {"discount": 0.95, "hidden": (64, 64), "num_steps": 500}

@@ -56,10 +56,13 @@ def tables_of(record: Record) -> tuple:
     """All but how long it took."""
     return (
         record.played.tolist(),
+        record.taken,
         record.updates,
         record.evaluation,
         record.largest_gap,
+        record.largest_use,
         record.config,
+        record.clock["timesteps"],
     )
 
 
@@ -142,8 +145,14 @@ def test_a_killed_command_ends_as_if_nothing_had_happened(tmp_path: Path) -> Non
     subprocess.run([*command, str(killed)], check=True)
     records = [read(run.record_file(out)) for out in (whole, killed)]
     assert tables_of(records[0]) == tables_of(records[1])
-    names = [(out / "tables" / "last_tenth.md").read_text() for out in (whole, killed)]
-    assert names[0] == names[1]
+    tables = [
+        {path.name: path.read_text() for path in (out / "tables").iterdir()}
+        for out in (whole, killed)
+    ]
+    assert len(tables[0]) > 6
+    assert tables[0].keys() == tables[1].keys()
+    differ = {name for name, text in tables[0].items() if text != tables[1][name]}
+    assert differ <= {"wall_clock.md", "wall_clock.tex"}
 
 
 def test_a_worker_that_is_left_alone_stops(tmp_path: Path) -> None:
@@ -199,6 +208,7 @@ def test_baselines_record_every_episode(tmp_path: Path) -> None:
         unfinished = 500 * record.config["n_envs"]
         assert 3_000 - unfinished <= record.played[:, 2].sum() <= 3_000
         assert record.updates == {}
+        assert 0 < record.clock["seconds"][0] < record.clock["seconds"][-1] <= record.seconds
 
 
 def test_a_baseline_that_was_told_to_stop_is_not_over(tmp_path: Path) -> None:

@@ -100,13 +100,13 @@ def test_updates_are_thinned_evenly_over_time_with_the_last() -> None:
     at = [*range(1000), *range(1000, 10_001, 10)]
     updates = [dict.fromkeys(CERTIFICATE, float(k)) for k in at]
     updates[0]["beta"] = np.inf
-    kept = thinned(updates)
+    kept = thinned(updates, CERTIFICATE)
     assert len(kept["beta"]) == 200
     assert kept["timesteps"][0] == 0
     assert kept["timesteps"][-1] == 10_000
     assert np.diff(kept["timesteps"]).max() <= 2 * 10_000 / 200
     assert kept["beta"][0] is None
-    assert thinned([]) == {}
+    assert thinned([], CERTIFICATE) == {}
 
 
 def test_the_commit_is_known_where_there_is_git(monkeypatch) -> None:

@@ -39,6 +39,14 @@ def test_other_settings_and_other_budgets_are_outdated() -> None:
     assert not is_outdated(replace(record, config=fewer), RUN)
 
 
+def test_what_a_record_does_not_know_yet_was_the_default() -> None:
+    run = replace(RUN, variant="ties-stay", method="odrpo-wasserstein")
+    record = made_up("CartPole-v1", "odrpo-wasserstein", variant="ties-stay", config=expected(run))
+    assert not is_outdated(record, run)
+    fewer = {name: value for name, value in record.config.items() if name != "ties"}
+    assert is_outdated(replace(record, config=fewer), run)
+
+
 def test_the_same_of_baselines() -> None:
     run = replace(RUN, method="ppo")
     record = made_up("CartPole-v1", "ppo", config=expected(run))

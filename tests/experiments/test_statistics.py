@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from odrpo.experiments import statistics
+from odrpo.experiments.figures import PLACES
 from tests.experiments.made_up import made_up
 
 
@@ -53,3 +54,12 @@ def test_curves_on_a_grid_are_where_all_of_them_are() -> None:
     grid, values = statistics.on_grid([one, other], points=4)
     assert grid.tolist() == [2, 4, 6, 8]
     assert values.tolist() == [[2, 4, 6, 8], [4, 8, 12, 16]]
+
+
+def test_curves_against_seconds_are_as_measured() -> None:
+    """What compiles for ten seconds has its first episodes after these, not at once."""
+    clock = {"timesteps": [10.0, 1000.0], "seconds": [10.0, 11.0]}
+    measured = PLACES["seconds"](made_up("CartPole-v1", "odrpo-kl", clock=clock))
+    assert measured[0] == 10
+    assert measured[-1] == 11
+    assert PLACES["seconds"](made_up("CartPole-v1", "ppo", seconds=11.0))[0] == 0.11

@@ -14,7 +14,7 @@ import numpy as np
 
 from odrpo.envs.make import made
 from odrpo.experiments.evaluation import play
-from odrpo.experiments.record import Record, columns, surroundings
+from odrpo.experiments.record import CLOCK, Record, columns, surroundings, thinned
 from odrpo.experiments.runs import Run
 from odrpo.experiments.status import Status
 from odrpo.presets import TASKS
@@ -172,9 +172,8 @@ def run_baseline(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | N
     limit = TASKS[run.env].max_steps if run.env in TASKS else None
     model, normaliser = _model(run, settings, limit)
     watch = _Watch(Status(folder), stop)
-    began = time.perf_counter()
     model.learn(run.timesteps, callback=watch)
-    seconds = time.perf_counter() - began
+    seconds = watch.seconds
     if watch.stopped:
         return None
     within = [episode for episode in watch.episodes if episode.timesteps <= run.timesteps]
@@ -186,6 +185,7 @@ def run_baseline(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | N
         seconds=round(seconds, 1),
         played=columns(within),
         updates={},
+        clock=thinned(watch.clock, CLOCK),
         largest_gap=None,
         largest_use=None,
         evaluation=play(Seeing(model, normaliser, run.env), run.env, limit),
@@ -253,11 +253,17 @@ def _scheduled(value: Any) -> Any:
 
 
 class _Watch:
-    """Takes down every episode with the timestep of its end; stops where that is asked for."""
+    """Takes down every episode with the timestep and the time of its end; stops when told to."""
 
     def __init__(self, status: Status, stop: Callable[[], bool]) -> None:
         self.status, self.stop, self.stopped = status, stop, False
         self.episodes: list[Episode] = []
+        self.clock: list[dict[str, float]] = []
+        self.began = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
 
     def __call__(self, local: dict[str, Any], _: dict[str, Any]) -> bool:
         timesteps = local["self"].num_timesteps
@@ -265,6 +271,7 @@ class _Watch:
             if "episode" in info:
                 ended = info["episode"]
                 self.episodes.append(Episode(timesteps, float(ended["r"]), int(ended["l"])))
+                self.clock.append({"timesteps": timesteps, "seconds": self.seconds})
         self.status.tell(timesteps, self.episodes)
         self.stopped = self.stopped or self.stop()
         return not self.stopped

@@ -8,7 +8,7 @@ from odrpo.arguments import finite, whole
 from odrpo.experiments.evaluation import COUNTED
 
 
-def check_values(values: dict[str, Any], certificate: Sequence[str]) -> None:
+def check_values(values: dict[str, Any], certificate: Sequence[str], clock: Sequence[str]) -> None:
     """All but the episodes; an error names what is not as it should be."""
     for name in ("env", "method", "variant", "commit"):
         _check_is(str, name, values[name])
@@ -22,6 +22,8 @@ def check_values(values: dict[str, Any], certificate: Sequence[str]) -> None:
             finite(name, values[name])
     if values["updates"]:
         _check_columns("updates", values["updates"], certificate, or_none=True)
+    if values.get("clock"):
+        _check_columns("clock", values["clock"], clock, or_none=False)
     counted = ("returns", "lengths", *COUNTED.get(values["env"], ()))
     _check_columns("evaluation", values["evaluation"], counted, or_none=False)
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from odrpo.experiments import published, statistics
-from odrpo.experiments.record import Record
+from odrpo.experiments.record import CLOCK, Record
 from odrpo.experiments.runs import METHODS, OURS
 from odrpo.experiments.tables import NAMES, Results
 from odrpo.presets import TASKS
@@ -39,11 +39,18 @@ Place = Callable[[Record], np.ndarray]
 PLACES: dict[str, Place] = {
     "timesteps": lambda record: record.played[:, 0],
     "episodes": lambda record: np.arange(1.0, len(record.played) + 1),
-    "seconds": lambda record: record.played[:, 0] * record.seconds / record.taken,
+    "seconds": lambda record: _seconds(record),
 }
 CURVES = {f"curves_{place}": place for place in PLACES}
 """Figures by name, and what is on their x axis."""
 CERTIFICATES = "certificates"
+
+
+def _seconds(record: Record) -> np.ndarray:
+    """Until the end of each episode, as measured; evenly over the run where nothing was."""
+    clock = record.clock or {"timesteps": [record.taken], "seconds": [record.seconds]}
+    places, times = (np.array([0, *clock[name]], float) for name in CLOCK)
+    return np.interp(record.played[:, 0], places, times)
 
 
 def every_figure(records: Sequence[Record]) -> dict[str, bytes]:

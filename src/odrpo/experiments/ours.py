@@ -8,7 +8,7 @@ from typing import Any
 from odrpo.callbacks import Callback, Row
 from odrpo.checkpoints import checkpoints_in
 from odrpo.experiments.evaluation import play
-from odrpo.experiments.record import Record, columns, surroundings, thinned
+from odrpo.experiments.record import CERTIFICATE, CLOCK, Record, columns, surroundings, thinned
 from odrpo.experiments.runs import OURS, Run
 from odrpo.experiments.status import Status
 from odrpo.experiments.variants import variant_of
@@ -50,7 +50,8 @@ def run_ours(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
         config=json.loads(json.dumps(model.config.to_json())),
         seconds=round(model.records.seconds, 1),
         played=columns(within),
-        updates=thinned(records.updates),
+        updates=thinned(records.updates, CERTIFICATE),
+        clock=thinned(records.updates, CLOCK),
         largest_gap=model.records.largest_gap,
         largest_use=model.records.largest_use,
         evaluation=play(model, run.env, model.max_steps),

@@ -7,7 +7,8 @@ import os
 import platform
 import subprocess
 import zlib
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,12 @@ LARGEST = 5_000_000
 DENSEST = 100
 """Of more than a fifth of that no record has so many bytes for each one of its file."""
 UPDATES = 200
-"""So many updates are kept at most."""
+"""So many updates are kept at most, and times."""
 CERTIFICATE = (
     *("timesteps", "beta", "radius", "distance", "gap", "gain"),
     *("projected_distance", "entropy", "explained_variance"),
 )
+CLOCK = ("timesteps", "seconds")
 DAMAGED = (
     *(OSError, EOFError, zlib.error, RecursionError, MemoryError),
     *(ValueError, LookupError, TypeError, AttributeError, OverflowError),
@@ -69,6 +71,8 @@ class Record:
     """Of the radius by the exact steps: distance / radius."""
     evaluation: dict[str, list[float]]
     """Of the greedy policy at the end, by episode: returns, and what a task counts besides."""
+    clock: dict[str, list[float | None]] = field(default_factory=dict)
+    """When timesteps were over: these and the seconds until then, thinned out; or nothing."""
 
     @property
     def label(self) -> str:
@@ -81,14 +85,16 @@ def columns(episodes: list[Episode]) -> np.ndarray:
     return np.array(episodes, float).reshape(-1, 3)
 
 
-def thinned(updates: list[dict[str, float]]) -> dict[str, list[float | None]]:
-    """At most so many of them, evenly over the timesteps, with the first and the last."""
-    if not updates:
+def thinned(
+    rows: Sequence[dict[str, float]], names: Sequence[str]
+) -> dict[str, list[float | None]]:
+    """Columns of at most so many of them, evenly over the timesteps, with the first and last."""
+    if not rows:
         return {}
-    at = np.array([row["timesteps"] for row in updates])
+    at = np.array([row["timesteps"] for row in rows])
     grid = np.linspace(at[0], at[-1], UPDATES)
     kept = np.unique(np.clip(np.searchsorted(at, grid), 0, len(at) - 1))
-    return {name: [_rounded(updates[k][name]) for k in kept] for name in CERTIFICATE}
+    return {name: [_rounded(rows[k][name]) for k in kept] for name in names}
 
 
 def surroundings() -> dict[str, Any]:
@@ -133,7 +139,7 @@ def read(path: Path) -> Record:
         played = values.pop("played")
         table = [np.cumsum(played["steps"]), played["returns"], played["lengths"]]
         record = Record(**values, played=np.array(table, float).T)
-        check_values(values, CERTIFICATE)
+        check_values(values, CERTIFICATE, CLOCK)
         if not np.isfinite(record.played).all():
             raise ValueError("played: not all of it is finite")
         return record

@@ -16,10 +16,11 @@ ANY_SIZES = Sizes(None, 0, 0)
 
 
 def is_outdated(record: Record, run: Run) -> bool:
-    """Whether it had another budget, or other settings; one that was not known yet is none."""
+    """Whether it had another budget, or other settings: those not known yet were the defaults."""
     known = expected(run) if run.env in TASKS else {}  # elsewhere they depend on the sizes
+    before = (Config().to_json() if run.method in OURS else known) | record.config
     return record.timesteps != run.timesteps or any(
-        known[name] != value for name, value in record.config.items() if name in known
+        before[name] != value for name, value in known.items()
     )
 
 

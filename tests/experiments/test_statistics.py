@@ -62,4 +62,4 @@ def test_curves_against_seconds_are_as_measured() -> None:
     measured = PLACES["seconds"](made_up("CartPole-v1", "odrpo-kl", clock=clock))
     assert measured[0] == 10
     assert measured[-1] == 11
-    assert PLACES["seconds"](made_up("CartPole-v1", "ppo", seconds=11.0))[0] == 0.11
+    assert PLACES["seconds"](made_up("CartPole-v1", "ppo", seconds=11.0))[0] == pytest.approx(0.11)

@@ -200,7 +200,8 @@ def report(facts: dict[str, Any], results: Results, missing: list[str]) -> str:
         "settings for the task, 2 to 8 environments; rejax with its defaults on 64. Solved: the "
         f"greedy policy's mean over 20 episodes is {SOLVED} or more, within {MOST_TIMESTEPS:,} "
         "timesteps; rejax evaluates by itself, with drawn actions, over 128 episodes. The clock "
-        "starts before the process does, compilation included."
+        "starts before the process does, compilation included; it stands still while a policy is "
+        "evaluated, but for rejax, whose program does both."
     )
     cheetah = (
         f"{CHEETAH}, one environment, an update a timestep, equal layers and minibatches, KL, "

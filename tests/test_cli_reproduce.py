@@ -1,6 +1,7 @@
 """`odrpo reproduce` and `odrpo report`, from the command line to the files."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from filelock import FileLock
 
 from odrpo import cli
+from odrpo.cli.watching import View
 from odrpo.experiments.record import write
 from odrpo.experiments.runs import plan
 from tests.experiments.made_up import made_up
@@ -63,6 +65,29 @@ def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatc
     printed = capsys.readouterr().out
     assert "2 runs, 1 picture, " in printed
     assert "CliffWalking" in (tmp_path / "short" / "report.html").read_text()
+
+
+def test_a_stop_is_told_to_the_shell(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Ctrl-C or SIGTERM: the code says which, and the records that are there are published."""
+    recorded(tmp_path / "short", ["CliffWalking-v1"], ["odrpo-kl"], 1)
+    words = ("--tasks", "cliffwalking", "--methods", "odrpo-kl", "--seeds", 2)
+    options = ("--budget", "short", "--jobs", 1, "--out", tmp_path)
+    monkeypatch.setattr(View, "show", lambda view, pool: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit) as stopped:
+        run(monkeypatch, "reproduce", *words, *options)
+    assert stopped.value.code == 143
+    assert "the same command goes on" in capsys.readouterr().out
+    assert (tmp_path / "short" / "tables" / "last_tenth.md").exists()
+
+
+def test_findings_that_can_not_be_read_are_told_before_anything_runs(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    (tmp_path / "findings.toml").write_text("agrees = 'no list'")
+    with pytest.raises(SystemExit):
+        run(monkeypatch, "reproduce", "--tasks", "cliffwalking", "--out", tmp_path)
+    assert "findings.toml" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["findings.toml"]
 
 
 def test_two_at_once_in_one_folder_are_refused(tmp_path: Path, monkeypatch, capsys) -> None:

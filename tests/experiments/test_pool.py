@@ -91,6 +91,16 @@ def test_one_failed_run_does_not_stop_the_others(tmp_path: Path) -> None:
     assert tables_of(read(good.record_file(tmp_path))) == tables_of(record)
 
 
+def test_one_that_can_not_begin_does_not_stop_the_others(tmp_path: Path) -> None:
+    bad = Run("NChain-v0", "odrpo-kl", 0, 1_000)
+    good = Run("CliffWalking-v1", "odrpo-kl", 0, 1_000)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "NChain-v0").write_text("in the way")
+    outcome = Pool(tmp_path, [bad, good], jobs=1).work(quiet, never)
+    assert outcome.done == [good]
+    assert "Not a directory" in outcome.failed[bad]
+
+
 def test_a_stop_ends_what_is_under_way_and_it_goes_on(tmp_path: Path) -> None:
     run = Run("CartPole-v1", "odrpo-kl", 0, 100_000)
 

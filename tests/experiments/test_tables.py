@@ -58,6 +58,8 @@ def test_the_papers_timesteps_have_rows_of_their_own() -> None:
     short, longer = at_a_glance(Results(records)).rows
     assert short[2].text == "3000"
     assert [cell.text for cell in longer] == ["", "1 M steps", "3600", "-", "-", "3600", "", "", ""]
+    bold = [cell.text for cell in every_table(records)[0].rows[1] if cell.bold]
+    assert bold == ["3600 ± 0 (2)"]  # the best of its row
     told = " ".join(limits(records))
     assert "ODRPO-KL has all of the paper's on Hopper-v5 too." in told
     assert "Hopper-v5 1 k." in told
@@ -69,6 +71,9 @@ def test_the_limits_are_those_of_the_records() -> None:
     records = [made_up("CartPole-v1", "odrpo-kl", level=400.0), made_up("CartPole-v1", "ppo")]
     told = " ".join(limits(records))
     assert "CartPole-v1 1 k." in told
+    assert "commit" not in told  # which made_up does not know
+    known = [made_up("Taxi-v4", "ppo", k, commit=c) for k, c in enumerate(["1234abc", "<b>"])]
+    assert "these runs are of 1 commit, 1234abc; each" in " ".join(limits(known))
     assert "a model of the transitions" not in told
     assert "ODRPO-Wass, ODRPO-Sinkhorn, TRPO and A2C on CartPole-v1. What" in told
     assert (
@@ -93,6 +98,9 @@ def test_timesteps_to_a_threshold_count_who_never_got_there() -> None:
     assert here[2] == "0.2 k (2/3)"
     records = [made_up("CartPole-v1", "odrpo-kl", level=0.0)]
     assert of(records, "timesteps")["CartPole-v1, 200|here"][2] == "never (0/1)"
+    levels = (250.0, 0.0, 0.0)  # no median, but not never
+    records = [made_up("CartPole-v1", "odrpo-kl", k, level) for k, level in enumerate(levels)]
+    assert of(records, "timesteps")["CartPole-v1, 200|here"][2] == "- (1/3)"
 
 
 def test_a_baseline_that_was_not_run_is_the_papers() -> None:
@@ -215,6 +223,14 @@ def test_notes_are_markdown() -> None:
     table = Table("t", "title", ["a"], [[Cell("1")]], ["**Bold** and `code` < 1"])
     assert "<b>Bold</b> and <code>code</code> &lt; 1" in table_html(table)
     assert r"\textbf{Bold} and \texttt{code} $<$ 1" in table.latex()
+
+
+def test_latex_has_minus_signs_and_one_stop_after_a_question() -> None:
+    row = [Cell("Taxi-v4"), Cell("-200.5 ± 3 (-201 -199)"), Cell("-", True), Cell("1e-07")]
+    text = Table("t", "Which?", ["a", "b", "c", "d"], [row], ["All."]).latex()
+    assert r"Taxi-v4 & --200.5 $\pm$ 3 (--201 --199) & \textbf{-} & 1e-07 \\" in text
+    assert r"\caption{Which? All.}" in text
+    assert r"\caption{What is.}" in Table("t", "What is", ["a"], [[Cell("1")]]).latex()
 
 
 def test_a_second_column_of_words_is_told_from_one_of_numbers() -> None:

@@ -63,7 +63,6 @@ def test_a_policy_of_a_grid_is_drawn(tmp_path: Path) -> None:
         model = odrpo.ODRPO(env).learn(500, progress_bar=False)
         model.save(tmp_path / "model.odrpo")
         picture = picture_of(tmp_path / "model.odrpo")
-        assert picture is not None
         assert picture.png.startswith(b"\x89PNG")
         assert env.split("-")[0] in picture.html()
 
@@ -74,8 +73,7 @@ def test_a_film_renders_the_moments_that_it_shows_alone(monkeypatch: pytest.Monk
     kept = []
     render = CartPoleEnv.render
     monkeypatch.setattr(CartPoleEnv, "render", lambda env: kept.append(env.state) or render(env))
-    picture = film_strip(odrpo.ODRPO("CartPole-v1"))
-    assert picture is not None
+    film_strip(odrpo.ODRPO("CartPole-v1"))
     assert len(kept) == FRAMES
     assert (np.diff([state[2] for state in kept]) != 0).all()  # the pole moves from one to the next
 
@@ -130,6 +128,21 @@ def test_what_a_variant_does_is_shown_where_there_is_nothing_else(tmp_path: Path
         (runs / "odrpo-kl" / "0" / "model.odrpo").unlink(missing_ok=True)
 
 
+def test_what_can_not_be_drawn_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import odrpo
+
+    def fails(env: CartPoleEnv) -> None:
+        raise RuntimeError("no screen")
+
+    monkeypatch.setattr(CartPoleEnv, "render", fails)
+    odrpo.ODRPO("CartPole-v1").save(
+        tmp_path / "runs" / "CartPole-v1" / "odrpo-kl" / "0" / "model.odrpo"
+    )
+    said: list[str] = []
+    assert every_picture(tmp_path, [made_up("CartPole-v1", "odrpo-kl")], True, said.append) == []
+    assert said[-1] == "not drawn: CartPole-v1 can't draw itself (RuntimeError: no screen)"
+
+
 def test_a_model_that_is_damaged_gives_way_to_the_kept_picture(tmp_path: Path) -> None:
     model = tmp_path / "runs" / "NChain-v0" / "odrpo-kl" / "0" / "model.odrpo"
     model.parent.mkdir(parents=True)
@@ -160,6 +173,7 @@ def test_damaged_pictures_are_skipped_in_a_line(tmp_path: Path) -> None:
 def test_a_task_that_is_a_path_leads_nowhere(tmp_path: Path) -> None:
     a_picture().write(tmp_path / "secret.png")
     folder = tmp_path / "results"
+    (folder / "pictures").mkdir(parents=True)
     assert every_picture(folder, [made_up("../../secret", "ppo")], True, print) == []
 
 

@@ -14,6 +14,7 @@ from odrpo.arguments import whole
 from odrpo.cli.options import optional
 from odrpo.cli.watching import View
 from odrpo.experiments.estimate import Pace, done_before, in_words
+from odrpo.experiments.findings import read_findings
 from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
@@ -75,21 +76,23 @@ def reproduce(
         check_folder("page", page.parent)
         if page.is_dir():
             raise ValueError(f"page: {page} is a folder")
+    read_findings(out)  # what is wrong with them is told before anything runs
     if dry_run:
         missing = _missing(every, out, jobs, console)
         done = f"nothing to do: all runs are recorded in {escape(str(out))}"
         console.print(_listed(missing, read_all(out)) if missing else done)
         return
+    stop = StopRequest()
     try:
         (out / "runs").mkdir(parents=True, exist_ok=True)
         with FileLock(out / "runs" / "lock", timeout=0):
-            outcome = _run(Pool(out, _missing(every, out, jobs, console), jobs), console)
+            outcome = _run(Pool(out, _missing(every, out, jobs, console), jobs), stop, console)
             _publish(out, page, console)
     except Timeout as error:
         raise ValueError(f"out: another process is running experiments in {out}") from error
     if outcome.stopped:
         console.print("stopped; the same command goes on")
-        raise SystemExit(130)
+        raise SystemExit(stop.exit_code)
     if outcome.failed:
         console.print(
             f"the same command tries again what failed; logs are in {escape(str(out / 'runs'))}"
@@ -124,8 +127,8 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
     return missing
 
 
-def _run(pool: Pool, console: Console) -> Outcome:
-    with StopRequest() as stop, View(read_all(pool.out), console) as view:
+def _run(pool: Pool, stop: StopRequest, console: Console) -> Outcome:
+    with stop, View(read_all(pool.out), console) as view:
         outcome = pool.work(view.show, stop)
     for run, reason in outcome.failed.items():
         console.print(f"[bold red]failed:[/] {escape(run.name)}: {escape(reason)}", highlight=False)

@@ -31,8 +31,9 @@ class Player(Protocol):
 def play(player: Player, env: str, max_steps: int | None) -> Evaluation:
     """Greedy episodes: returns, lengths, and what is counted in this environment.
 
-    They begin as Gymnasium has it, whatever we do with environments in training: records of all
-    versions are of the same episodes.
+    They begin as Gymnasium has it, whatever we do with environments in training. The seed is the
+    same for all; where later episodes draw from what earlier ones left, equal policies alone play
+    equal ones.
     """
     episodes = EPISODES.get(env, OTHERWISE)
     count = min(SIDE_BY_SIDE, episodes)

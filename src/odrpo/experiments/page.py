@@ -1,6 +1,7 @@
 """The page of results: what was run, all tables and figures, what agrees with the paper."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,12 +34,15 @@ SETTINGS = (
 )
 NONE_OF_THE_PAPERS = (
     "**Tasks**: none of these is the paper's, so that its numbers are not beside them; ours have "
-    "the defaults, which nobody has tuned for a task."
+    "the defaults, which nobody has tuned for a task (but for the noise of MountainCarContinuous)."
 )
 A_MODEL = (
     "**Tabular tasks**: our presets learn a model of the transitions, which TRPO, PPO and A2C do "
     'not; the rows "without a model" do not either.'
 )
+
+
+COMMIT = re.compile(r"[0-9a-f]{7,40}\+?")
 
 
 def results_page(records: Sequence[Record], findings: Findings, page: Path, figures: Path) -> str:
@@ -61,7 +65,10 @@ def results_page(records: Sequence[Record], findings: Findings, page: Path, figu
             "## Learning curves",
             *(f"![Learning curves against {x}]({where}/{name}.png)" for name, x in CURVES.items()),
             "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. "
-            "The lowest twentieth of all points, mostly beginnings, is cut off.",
+            "The lowest twentieth of all points, mostly beginnings, is cut off. Seconds are those "
+            "of training, compilation included, as measured beside the timesteps; where a record "
+            "has their sum alone, they are spread evenly. A curve ends with the run of its method "
+            "that ended first.",
         ]
     if CERTIFICATES in drawn:
         parts += [
@@ -124,6 +131,13 @@ def limits(records: Sequence[Record]) -> list[str]:
     if any(env in GROUPS["tabular"] for env in results.envs):
         told.append(A_MODEL)
     told.append(f"**Seeds** of each method: {_seeds(records)}.")
+    commits = sorted({record.commit for record in records if COMMIT.fullmatch(record.commit)})
+    if commits:
+        told.append(
+            f"**Versions**: these runs are of {counted(len(commits), 'commit')}, {_of(commits)}; "
+            "each record says of which. What a later one changes in random numbers, such as how "
+            "environments are seeded, makes other episodes of the same seed."
+        )
     missing = [f"{_of(names)} on {_of(envs)}" for envs, names in _not_run(results).items()]
     if missing:
         told.append(

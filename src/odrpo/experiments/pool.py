@@ -65,7 +65,11 @@ class Pool:
                 if self.outcome.stopped:
                     break
                 while self.waiting and len(self.working) < self.jobs:
-                    self._begin(self.waiting.pop(0))
+                    run = self.waiting.pop(0)
+                    try:
+                        self._begin(run)
+                    except OSError as error:  # no room, no rights, a file in the way
+                        self.outcome.failed[run] = str(error)
                 self._collect()
                 show(self)
                 time.sleep(0.2)

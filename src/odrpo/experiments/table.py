@@ -33,17 +33,14 @@ class Table:
     def latex(self) -> str:
         """For papers: a table environment with booktabs."""
         lines = [[_tex(text) for text in self.header]]
-        lines += [
-            [rf"\textbf{{{_tex(c.text)}}}" if c.bold else _tex(c.text) for c in row]
-            for row in self.rows
-        ]
+        lines += [[_tex_cell(cell) for cell in row] for row in self.rows]
         head, *body = [" & ".join(line) + r" \\" for line in lines]
-        notes = " ".join(_tex_of_markdown(note) for note in self.notes)
+        caption = " ".join(map(_tex_of_markdown, [_sentence(self.title), *self.notes]))
         parts = [
             r"% needs \usepackage{booktabs}",
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{_tex(self.title)}. {notes}}}",
+            rf"\caption{{{caption}}}",
             rf"\label{{tab:{self.name}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(self.header) - 1)}}}",
             *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
@@ -53,6 +50,7 @@ class Table:
         return "\n".join(parts) + "\n"
 
 
+NEGATIVE = re.compile(r"(?<![\w.])-(?=\d)")
 SPECIAL = {
     "\\": r"\textbackslash{}",
     "&": r"\&",
@@ -73,6 +71,15 @@ SPECIAL = {
 
 def _tex(text: str) -> str:
     return re.sub("|".join(map(re.escape, SPECIAL)), lambda found: SPECIAL[found[0]], text)
+
+
+def _tex_cell(cell: Cell) -> str:
+    text = NEGATIVE.sub("--", _tex(cell.text))  # a hyphen is no minus
+    return rf"\textbf{{{text}}}" if cell.bold else text
+
+
+def _sentence(title: str) -> str:
+    return title if title.endswith(("?", "!", ".")) else f"{title}."
 
 
 def _tex_of_markdown(text: str) -> str:

@@ -10,7 +10,7 @@ from odrpo.experiments.published import Value
 from odrpo.experiments.record import Record
 from odrpo.experiments.runs import BASELINES, ELSEWHERE, GROUPS, METHODS, OURS
 from odrpo.experiments.table import Cell, Table, number
-from odrpo.presets import TASKS
+from odrpo.presets import BEYOND_DEFAULTS, TASKS
 
 NAMES = {
     "odrpo-kl": "ODRPO-KL",
@@ -76,17 +76,13 @@ def last_tenth(results: Results) -> Table:
     """The paper's appendix: all environments and methods."""
     rows = []
     for env in results.envs:
-        here = {m: results.values(env, m, statistics.last_tenth) for m in METHODS}
-        best = max((v.mean() for v in here.values() if len(v)), default=None)
-        cells = [_spread(values, best) for values in here.values()]
+        cells = _spreads([results.values(env, m, statistics.last_tenth) for m in METHODS])
         goal = Cell(number(published.GOALS[env]))
         rows.append([Cell(env), Cell(f"here, {budget(results, env)}"), *cells, goal])
         if counts_episodes(env):
-            here = {m: results.values(env, m, statistics.at_the_end) for m in METHODS}
-            best = max((v.mean() for v in here.values() if len(v)), default=None)
-            cells = [_spread(values, best) for values in here.values()]
+            cells = _spreads([results.values(env, m, statistics.at_the_end) for m in METHODS])
             rows.append([Cell(""), Cell(f"here, {steps(results, env)}"), *cells, Cell("")])
-        rows += _of_variants(results, env, statistics.last_tenth, _spread)
+        rows += _of_variants(results, env, statistics.last_tenth, _spreads)
         cells = [_published(published.LAST_TENTH[env].get(m)) for m in METHODS]
         rows.append([Cell(""), Cell(f"paper, {published.BUDGET[env]}"), *cells, Cell("")])
     return Table(
@@ -96,9 +92,9 @@ def last_tenth(results: Results) -> Table:
         rows,
         [
             "Mean ± standard deviation of the seeds, the number of seeds in brackets; in bold the "
-            "best mean run here. Goals are for the paper's budgets. Where the paper counts "
-            "episodes, methods that keep the pole up for longer have more timesteps in them: the "
-            "row below is after the same timesteps for all.",
+            "best mean of a row that was run here. Goals are for the paper's budgets. Where the "
+            "paper counts episodes, methods that keep the pole up for longer have more timesteps "
+            "in them: the row below is after the same timesteps for all.",
         ],
     )
 
@@ -110,13 +106,11 @@ def timesteps(results: Results) -> Table:
         threshold = TASKS[env].threshold
         if threshold is None:
             continue
-        here = {m: results.values(env, m, partial(reached, threshold)) for m in METHODS}
-        medians = [np.median(values) for values in here.values() if len(values)]
-        best = min(medians, default=np.inf)
-        cells = [_median(values, best) for values in here.values()]
+        measure = partial(reached, threshold)
+        cells = _medians([results.values(env, m, measure) for m in METHODS])
         goal = Cell(_thousands(published.THRESHOLD_GOALS[env]))
         rows.append([Cell(f"{env}, {threshold:g}"), Cell("here"), *cells, goal])
-        rows += _of_variants(results, env, partial(reached, threshold), _median)
+        rows += _of_variants(results, env, measure, _medians)
         paper = published.TO_THRESHOLD[env]
         cells = [Cell(_thousands(paper[m]) if m in paper else "-") for m in METHODS]
         rows.append([Cell(""), Cell("paper"), *cells, Cell("")])
@@ -125,7 +119,10 @@ def timesteps(results: Results) -> Table:
         "Timesteps to the first mean of 20 episodes at a threshold",
         ["task, threshold", "", *(NAMES[m] for m in METHODS), "our goal"],
         rows,
-        ["Medians over seeds, in thousands; in brackets how many seeds of how many got there."],
+        [
+            "Medians over seeds, in thousands, where more than half of them got there; in brackets "
+            "how many did of how many."
+        ],
     )
 
 
@@ -242,13 +239,11 @@ def greedy(results: Results) -> Table:
     """The final greedy policy, beside what is published of trained agents."""
     rows = []
     for env in results.envs:
-        here = {m: results.values(env, m, statistics.greedy) for m in METHODS}
-        best = max((v.mean() for v in here.values() if len(v)), default=None)
-        cells = [_spread(values, best) for values in here.values()]
+        cells = _spreads([results.values(env, m, statistics.greedy) for m in METHODS])
         optimum = TASKS[env].optimum
         known = Cell("-" if optimum is None else number(optimum))
         rows.append([Cell(env), Cell(f"here, {steps(results, env)}"), *cells, known])
-        rows += _of_variants(results, env, statistics.greedy, _spread)
+        rows += _of_variants(results, env, statistics.greedy, _spreads)
         if env in published.GREEDY:
             cells = [_published(published.GREEDY[env].get(m)) for m in METHODS]
             rows.append([Cell(""), Cell("RL Zoo"), *cells, Cell("")])
@@ -259,8 +254,8 @@ def greedy(results: Results) -> Table:
         rows,
         [
             "Mean return over 30 to 1000 episodes in Gymnasium's own environments, ± standard "
-            "deviation over seeds. All play the same episodes, so that ± 0 says that policies are "
-            "equal, not that they are known without error: a mean may lie above the optimum. "
+            "deviation over seeds. All begin with the same seeds, so that ± 0 says that policies "
+            "are equal, not that they are known without error: a mean may lie above the optimum. "
             f"{published.ZOO}, after 100 k to 5 M steps.",
         ],
     )
@@ -280,7 +275,11 @@ def elsewhere(results: Results) -> Table:
         "Beyond the paper, without a preset: the final greedy policy",
         ["task", "timesteps", *(NAMES[m] for m in METHODS)],
         rows,
-        ["Mean return over 30 to 1000 episodes in Gymnasium's own environments, then every seed."],
+        [
+            "Mean return over 30 to 1000 episodes in Gymnasium's own environments, then every "
+            "seed: a look, no comparison. "
+            f"{' and '.join(BEYOND_DEFAULTS)} has a setting of its own, for noise."
+        ],
     )
 
 
@@ -288,7 +287,7 @@ def _of_variants(
     results: Results,
     env: str,
     measure: Callable[[Record], float],
-    shown: Callable[[np.ndarray], Cell],
+    shown: Callable[[list[np.ndarray]], list[Cell]],
 ) -> list[list[Cell]]:
     """Rows of ours without a model, and within all of the paper's timesteps."""
     rows = []
@@ -296,7 +295,7 @@ def _of_variants(
         values = [results.values(env, f"{method}+{variant}", measure) for method in METHODS]
         if any(len(own) for own in values):
             name = steps(results, env, LONGER) if variant == LONGER else "without a model"
-            rows.append([Cell(""), Cell(f"here, {name}"), *map(shown, values), Cell("")])
+            rows.append([Cell(""), Cell(f"here, {name}"), *shown(values), Cell("")])
     return rows
 
 
@@ -366,7 +365,13 @@ def _timesteps(results: Results, env: str, variant: str = "") -> list[int]:
     return sorted({record.timesteps for record in every if record.variant == variant})
 
 
-def _spread(values: np.ndarray, best: float | None = None) -> Cell:
+def _spreads(every: list[np.ndarray]) -> list[Cell]:
+    """Mean and deviation of each of them, the best mean bold."""
+    best = max((values.mean() for values in every if len(values)), default=None)
+    return [_spread(values, best) for values in every]
+
+
+def _spread(values: np.ndarray, best: float | None) -> Cell:
     if not len(values):
         return Cell("-")
     spread = f" ± {number(values.std(ddof=1))}" if len(values) > 1 else ""
@@ -389,11 +394,17 @@ def _published(value: Value | None) -> Cell:
     return Cell(number(value.mean) + spread)
 
 
-def _median(values: np.ndarray, best: float | None = None) -> Cell:
+def _medians(every: list[np.ndarray]) -> list[Cell]:
+    """The median of each of them, the least one bold."""
+    best = min((np.median(values) for values in every if len(values)), default=np.inf)
+    return [_median(values, best) for values in every]
+
+
+def _median(values: np.ndarray, best: float) -> Cell:
     if not len(values):
         return Cell("-")
     median, there = np.median(values), int(np.isfinite(values).sum())
-    text = _thousands(median) if np.isfinite(median) else "never"
+    text = _thousands(median) if np.isfinite(median) else "-" if there else "never"
     return Cell(f"{text} ({there}/{len(values)})", bool(np.isfinite(median) and median == best))
 
 

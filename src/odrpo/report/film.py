@@ -18,8 +18,8 @@ RUNNERS = ("HalfCheetah-v5", "Hopper-v5", "Walker2d-v5", "Ant-v5", "Swimmer-v5")
 MOST_STEPS = 1000
 
 
-def film_strip(model: ODRPO) -> Picture | None:
-    """Moments of one greedy episode; None where its environment can't be drawn here."""
+def film_strip(model: ODRPO) -> Picture:
+    """Moments of one greedy episode."""
     name = model.env_id
     if sys.platform == "linux" and "DISPLAY" not in os.environ:
         os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo would look for a window
@@ -29,8 +29,8 @@ def film_strip(model: ODRPO) -> Picture | None:
         actions, total = _played(model, env)
         frames = _filmed(env, actions, _moments(len(actions), name in RUNNERS))
         env.close()
-    except Exception:  # no OpenGL, no pygame, nothing to render with: a report without it
-        return None
+    except Exception as error:  # no OpenGL, no pygame, nothing to render with
+        raise ValueError(f"{name} can't draw itself ({type(error).__name__}: {error})") from error
     height = round(WIDTH * frames[0].shape[0] / frames[0].shape[1])
     strip = Image.new("RGB", (WIDTH * FRAMES // 2, 2 * height))
     for k, frame in enumerate(frames):

@@ -38,8 +38,8 @@ def every_picture(folder: Path, records: Sequence[Record], draw: bool, say: Say)
     return found
 
 
-def picture_of(file: Path) -> Picture | None:
-    """What a saved policy does; None where its environment can't be drawn here."""
+def picture_of(file: Path) -> Picture:
+    """What a saved policy does."""
     model = ODRPO.load(file)
     drawing = GRIDS.get(model.env_id or "", film_strip)
     return drawing(model)
@@ -53,10 +53,10 @@ def _drawn(folder: Path, records: Sequence[Record], say: Say) -> Picture | None:
             say(f"drawing {record.env} ...")
             try:
                 picture = picture_of(file)
-                if picture is None or not record.variant:
-                    return picture
-                return replace(picture, title=f"{picture.title}, {record.variant}")
-            except ValueError as error:  # a file that is damaged, or of other settings
+                if record.variant:
+                    picture = replace(picture, title=f"{picture.title}, {record.variant}")
+                return picture
+            except ValueError as error:  # nothing to draw with here, or a file that is damaged
                 say(f"not drawn: {error}")
     return None
 

@@ -163,6 +163,17 @@ def test_at_a_glance_takes_the_best_baseline() -> None:
     assert ant[6].text == "1751 (PPO of the paper)"
 
 
+def test_more_than_chance_is_starred() -> None:
+    levels = {"": (10, 11, 12, 13, 14), "held-beta": (5, 6, 7, 8, 9), "decaying-beta": (9, 14) * 2}
+    records = [
+        made_up("CartPole-v1", "odrpo-kl", seed, float(level), variant=variant)
+        for variant, own in levels.items()
+        for seed, level in enumerate(own)
+    ]
+    (table,) = (t for t in every_ablation(records, {}) if t.name == "ablation_beta")
+    assert [cell.text[-1] for cell in table.rows[0][2:]] == [")", "*", ")"]
+
+
 def test_an_ablation_stands_beside_the_preset() -> None:
     records = [made_up("CartPole-v1", "odrpo-kl", seed, level=10.0 + seed) for seed in (0, 1)]
     records += [made_up("CartPole-v1", "odrpo-kl", level=5.0, variant="held-beta")]

@@ -31,6 +31,12 @@ QUESTIONS: dict[str, Question] = {
     "model": Question("With a model of the environment or without?", "with"),
     "paper": Question("Our settings or the paper's?", "ours"),
 }
+LIKELY = 0.05
+STARRED = (
+    f"A star: chance alone makes the means of these seeds so different in fewer than "
+    f"{100 * LIKELY:g} % of all ways to deal them out (an exact permutation test, not corrected "
+    "for how many there are; of three seeds against three it can't say so)."
+)
 ABLATIONS = ("metric", *QUESTIONS, "use")
 """All of these tables, as findings name them."""
 
@@ -103,9 +109,18 @@ def _table(results: Results, name: str, finding: str | None) -> Table:
             every = [results.of(env, method), *changed]
             values = [np.array([statistics.last_tenth(r) for r in part]) for part in every]
             best = max(v.mean() for v in values if len(v))
-            rows.append([Cell(env), Cell(NAMES[method]), *(every_seed(v, best) for v in values)])
+            cells = [every_seed(values[0], best)]
+            cells += [_beside(values[0], other, every_seed(other, best)) for other in values[1:]]
+            rows.append([Cell(env), Cell(NAMES[method]), *cells])
     header = ["task", "method", question.preset, *variants]
-    return Table(f"ablation_{name}", question.title, header, rows, _notes(finding))
+    return Table(f"ablation_{name}", question.title, header, rows, [*_notes(finding), STARRED])
+
+
+def _beside(preset: np.ndarray, changed: np.ndarray, cell: Cell) -> Cell:
+    """Marked where chance alone hardly makes the difference."""
+    known = len(preset) > 0 and len(changed) > 0
+    starred = known and statistics.by_chance(preset, changed) < LIKELY
+    return cell._replace(text=f"{cell.text} *") if starred else cell
 
 
 def _notes(finding: str | None) -> list[str]:

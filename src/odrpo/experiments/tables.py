@@ -230,7 +230,8 @@ def wall_clock(results: Results) -> Table:
         rows,
         [
             "Medians over seeds, a process on one core each; our compilation is included, which "
-            "after a first seed comes from a cache."
+            "after a first seed comes from a cache. Methods ran on different days, when the "
+            "machine had more or less else to do: `make bench` compares them in one run."
         ],
     )
 

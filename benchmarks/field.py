@@ -190,6 +190,17 @@ def draw(results: Results, path: Path) -> None:
     plt.close(figure)
 
 
+def evaluating(results: Results) -> str:
+    """What is left of the time to solved beside the start and the training."""
+    left = [
+        part["seconds"] - part["start"] - part["timesteps"] / part["speed"]
+        for name in (*SB3, SBX_PPO)
+        for part in results[name]
+        if part["seconds"] is not None
+    ]
+    return f"{min(left):.1f} to {max(left):.1f} s" if left else "no time"
+
+
 def report(facts: dict[str, Any], results: Results, missing: list[str]) -> str:
     """All of it in Markdown."""
     on_policy = [OURS_DEVICE, OURS_HOST, *SB3, SBX_PPO, REJAX]
@@ -200,8 +211,8 @@ def report(facts: dict[str, Any], results: Results, missing: list[str]) -> str:
         "settings for the task, 2 to 8 environments; rejax with its defaults on 64. Solved: the "
         f"greedy policy's mean over 20 episodes is {SOLVED} or more, within {MOST_TIMESTEPS:,} "
         "timesteps; rejax evaluates by itself, with drawn actions, over 128 episodes. The clock "
-        "starts before the process does, compilation included; it stands still while a policy is "
-        "evaluated, but for rejax, whose program does both."
+        "starts before the process does; it counts compilation and the evaluations in between, "
+        f"which took those in Python {evaluating(results)}."
     )
     cheetah = (
         f"{CHEETAH}, one environment, an update a timestep, equal layers and minibatches, KL, "

@@ -82,7 +82,7 @@ def solve(
     return {
         "speed": (model.num_timesteps - check.first_timesteps) / trained,
         "start": check.first - started,
-        "seconds": None if check.solved is None else check.solved - check.evaluating - started,
+        "seconds": None if check.solved is None else check.solved - started,
         "timesteps": model.num_timesteps,
         "confirmed": mean_return(model, check.evaluation, 100),
         "peak_memory": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,

@@ -56,6 +56,13 @@ def test_curves_on_a_grid_are_where_all_of_them_are() -> None:
     assert values.tolist() == [[2, 4, 6, 8], [4, 8, 12, 16]]
 
 
+def test_held_curves_go_on_as_they_end_and_begin_as_they_begin() -> None:
+    one, other = np.array([[10.0, 1.0], [20.0, 3.0]]), np.array([[0.0, 5.0], [5.0, 7.0]])
+    grid, values = statistics.on_grid([one, other], points=5, held=True)
+    assert grid.tolist() == [0, 5, 10, 15, 20]
+    assert values.tolist() == [[1, 1, 1, 2, 3], [5, 7, 7, 7, 7]]
+
+
 def test_curves_against_seconds_are_as_measured() -> None:
     """What compiles for ten seconds has its first episodes after these, not at once."""
     clock = {"timesteps": [10.0, 1000.0], "seconds": [10.0, 11.0]}

@@ -78,6 +78,19 @@ def test_a_film_renders_the_moments_that_it_shows_alone(monkeypatch: pytest.Monk
     assert (np.diff([state[2] for state in kept]) != 0).all()  # the pole moves from one to the next
 
 
+def test_curves_against_seconds_are_of_all_seeds_though_they_do_not_overlap() -> None:
+    """The first one, which compiles, begins after the second has ended."""
+    clocks = [{"timesteps": [10, 1000], "seconds": seconds} for seconds in ([20, 22], [1, 3])]
+    records = [made_up("CartPole-v1", "odrpo-kl", k, clock=c) for k, c in enumerate(clocks)]
+    curves = page_data(records)["tasks"]["CartPole-v1"]["axes"]["seconds"]
+    middle = curves["methods"]["odrpo-kl"]["middle"]
+    drawn = [x for x, value in zip(curves["grid"], middle, strict=True) if value is not None]
+    assert drawn[0] < 2
+    assert drawn[-1] == 22
+    first = next(value for value in middle if value is not None)
+    assert first < middle[-1] == 0
+
+
 def a_picture(width: int = 40) -> Picture:
     noise = np.random.default_rng(0).integers(256, size=(width, width, 3), dtype=np.uint8)
     return Picture(f"Chain {HOSTILE}", "The least β*.", small_png(Image.fromarray(noise)))

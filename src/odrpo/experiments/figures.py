@@ -41,6 +41,8 @@ PLACES: dict[str, Place] = {
     "episodes": lambda record: np.arange(1.0, len(record.played) + 1),
     "seconds": lambda record: _seconds(record),
 }
+HELD = ("seconds",)
+"""Where a method's first seed may begin after others ended: its programs are compiled first."""
 CURVES = {f"curves_{place}": place for place in PLACES}
 """Figures by name, and what is on their x axis."""
 CERTIFICATES = "certificates"
@@ -80,7 +82,7 @@ def curves(results: Results, against: str) -> Figure:
                 for record in results.of(env, method)
                 if len(record.played)
             ]
-            middles.append(_draw(axes, runs, COLOURS[method], NAMES[method]))
+            middles.append(_draw(axes, runs, COLOURS[method], NAMES[method], against in HELD))
         best = max(v.mean for m, v in published.LAST_TENTH[env].items() if m in OURS)
         axes.axhline(best, color="grey", ls="--", lw=1, label="the paper's best ODRPO")
         lines, optimum = [best], TASKS[env].optimum
@@ -170,11 +172,11 @@ def _gap(updates: dict) -> np.ndarray:
     return np.maximum(gap, 1e-12)
 
 
-def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str) -> np.ndarray:
+def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str, held: bool) -> np.ndarray:
     """The seeds of a method; returns their interquartile mean on an even grid."""
     if not runs:
         return np.zeros(0)
-    grid, values = statistics.on_grid(runs)
+    grid, values = statistics.on_grid(runs, held=held)
     for run in values:
         axes.plot(grid, run, color=colour, lw=0.5, alpha=0.3)
     middle = statistics.interquartile_mean(values)

@@ -67,8 +67,8 @@ def results_page(records: Sequence[Record], findings: Findings, page: Path, figu
             "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. "
             "The lowest twentieth of all points, mostly beginnings, is cut off. Seconds are those "
             "of training, compilation included, as measured beside the timesteps; where a record "
-            "has their sum alone, they are spread evenly. A curve ends with the run of its method "
-            "that ended first.",
+            "has their sum alone, they are spread evenly. A run that is over, while others of its "
+            "method go on, counts there as it ended.",
         ]
     if CERTIFICATES in drawn:
         parts += [

@@ -86,12 +86,18 @@ def by_chance(one: np.ndarray, other: np.ndarray) -> float:
     return float(np.mean(apart >= abs(one.mean() - other.mean()) * (1 - 1e-9)))
 
 
-def on_grid(curves: Sequence[np.ndarray], points: int = 200) -> tuple[np.ndarray, np.ndarray]:
-    """Several curves at the same places, (P,) and (seeds, P); only where all of them are."""
+def on_grid(
+    curves: Sequence[np.ndarray], points: int = 200, held: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Several curves at the same places, (P,) and (seeds, P): only where all of them are.
+
+    Held: wherever one of them is; others stay as they end there, or as they begin.
+    """
     curves = [part for part in curves if len(part)]
     if not curves:
         return np.zeros(0), np.zeros((0, 0))
-    first, last = max(part[0, 0] for part in curves), min(part[-1, 0] for part in curves)
+    earliest, latest = (min, max) if held else (max, min)
+    first, last = earliest(part[0, 0] for part in curves), latest(part[-1, 0] for part in curves)
     grid = np.linspace(first, max(first, last), points)
     return grid, np.array([np.interp(grid, part[:, 0], part[:, 1]) for part in curves])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from odrpo.experiments import published, statistics
-from odrpo.experiments.figures import COLOURS, PLACES
+from odrpo.experiments.figures import COLOURS, HELD, PLACES
 from odrpo.experiments.record import Record
 from odrpo.experiments.runs import OURS
 from odrpo.experiments.tables import NAMES, Results
@@ -93,10 +93,11 @@ def _curves(groups: dict[str, list[Record]], against: str, points: int) -> Json:
     found: Json = {"grid": _listed(grid), "methods": {}}
     for label, group in groups.items():
         values = np.array([_on(grid, record, against) for record in group])
-        whole = values[:, np.isfinite(values).all(axis=0)]
+        known = _held(values) if against in HELD else values
+        there = np.isfinite(known).all(axis=0)
+        whole = known[:, there]
         middle = np.full((3, points), np.nan)
         if whole.size:
-            there = np.isfinite(values).all(axis=0)
             middle[0, there] = statistics.interquartile_mean(whole)
             if len(group) > 2:
                 middle[1:, there] = statistics.interval(whole)
@@ -107,6 +108,16 @@ def _curves(groups: dict[str, list[Record]], against: str, points: int) -> Json:
             "seeds": [_listed(row) for row in values],
         }
     return found
+
+
+def _held(values: np.ndarray) -> np.ndarray:
+    """Wherever one of them is; others stay as they end there, or as they begin."""
+    places, known = np.arange(values.shape[1]), np.isfinite(values)
+    filled = [
+        np.interp(places, places[k], row[k]) if k.any() else row
+        for row, k in zip(values, known, strict=True)
+    ]
+    return np.where(known.any(axis=0), filled, np.nan)
 
 
 def _on(grid: np.ndarray, record: Record, against: str) -> np.ndarray:

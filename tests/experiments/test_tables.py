@@ -25,7 +25,7 @@ def test_last_tenth_shows_seeds_beside_the_paper() -> None:
     records += [made_up("Taxi-v4", "ppo", level=-300.0)]
     rows = of(records, "last_tenth")
     here = rows["Taxi-v4|here, 1 k steps"]
-    assert here[2] == "1 ± 1.41 (2)"
+    assert here[2] == "1.0 ± 1.4 (2)"
     assert here[6] == "-300 (1)"
     assert here[3] == "-"
     assert rows["|paper, 300 k steps"][2] == "-16 ± 10"

@@ -349,11 +349,50 @@ def test_runs_are_listed_found_and_shown(page) -> None:
     page.click("#list tbody tr >> nth=1")
     page.wait_for_selector("#run-title:text-is('Taxi-v4, PPO, seed 1')")
     assert page.locator("#run-curve canvas").count() == 1
+    assert not page.is_visible("#tables")
+    page.click("#back")
+    assert page.is_visible("#tables")
+    assert not page.is_visible("#run")
     page.fill("#search", "odrpo-kl cartpole 0")
     page.click("#list tbody tr >> nth=0")
     page.wait_for_selector("#run-gap canvas")
     assert page.locator("#run-gap canvas").count() == 1
     assert "radius" in page.inner_text("#run-config")
+    assert page.errors == []
+
+
+def test_one_comes_back_to_where_one_was(page) -> None:
+    row = page.locator("#list tbody a").nth(15)
+    row.scroll_into_view_if_needed()
+    before = page.evaluate("() => window.scrollY")
+    row.click()
+    page.wait_for_selector("#run", state="visible")
+    assert page.evaluate("() => window.scrollY") == 0
+    page.click("#back")
+    page.wait_for_selector("#list", state="visible")
+    assert page.evaluate("() => window.scrollY") == before > 0
+
+
+def test_a_run_opened_first_leads_back_to_charts_that_fit(page) -> None:
+    page.goto(page.url + "#run-0")
+    page.reload()
+    page.wait_for_selector("#run", state="visible")
+    page.click("nav a[href='#curves']")
+    width = page.locator("#chart").bounding_box()["width"]
+    assert page.locator("#chart canvas").bounding_box()["width"] == pytest.approx(width, abs=2)
+    tile = page.locator("#tiles a > div").first.bounding_box()["width"]
+    assert page.locator("#tiles canvas").first.bounding_box()["width"] == pytest.approx(tile, abs=2)
+    assert 0 <= page.locator("#curves").bounding_box()["y"] < 100
+    assert page.errors == []
+
+
+def test_every_task_has_a_small_chart_that_leads_to_the_large_one(page) -> None:
+    assert page.locator("#tiles a").count() == page.locator("#task option").count() == 3
+    assert page.locator("#key span").all_inner_texts() == ["ODRPO-KL", "ODRPO-Wass", "PPO"]
+    page.click("#tiles a:has-text('CartPole-v1')")
+    assert page.input_value("#task") == "CartPole-v1"
+    assert page.locator("#legend .methods button").count() == 3
+    assert 0 <= page.locator("#curves").bounding_box()["y"] < 100
     assert page.errors == []
 
 
@@ -372,6 +411,7 @@ def test_runs_and_names_are_reached_by_keyboard_and_when_scrolled(page) -> None:
     page.focus("#list tbody a")
     page.keyboard.press("Enter")
     page.wait_for_selector("#run-title:text-is('Taxi-v4, PPO, seed 2')")
+    page.click("#back")
     names = page.locator("#last_tenth + .wide td:first-child").all_inner_texts()
     assert names[:2] == ["Taxi-v4", "Taxi-v4"]
     assert page.locator("#last_tenth + .wide td.again").first.inner_text() == "Taxi-v4"
@@ -395,6 +435,10 @@ def test_it_fits_a_phone_with_a_run_open(page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.wait_for_timeout(500)
     assert page.evaluate(WIDEST) <= width
+    page.click("nav a[href='#overview']")
+    assert page.evaluate(WIDEST) <= width
+    page.go_back()
+    page.wait_for_selector("#run", state="visible")
     assert 250 < page.locator("#run-curve canvas").bounding_box()["width"] < wide
     at = page.evaluate("() => window.scrollY")
     page.evaluate("() => fitCharts()")

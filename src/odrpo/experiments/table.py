@@ -1,5 +1,6 @@
 """A table of texts, written as Markdown or LaTeX."""
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -100,7 +101,24 @@ def number(value: float | None) -> str:
     """As many digits as say something: 12345, 97.3, -4.12, 0.995."""
     if value is None or value != value:
         return "-"
-    size = abs(value)
-    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
-    text = f"{value:.{digits}f}"
+    text = f"{value:.{_decimals(value)}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def estimate(mean: float, deviation: float) -> str:
+    """To the second digit of the deviation, and no further than `number` goes.
+
+    >>> estimate(4693.2, 641.4), estimate(-4.274, 0.4621), estimate(7.931, 0.023)
+    ('4693 ± 641', '-4.27 ± 0.46', '7.93 ± 0.02')
+    """
+    if math.isnan(deviation):  # of a run without an episode
+        return "-"
+    if deviation == 0:
+        return f"{number(mean)} ± 0"
+    digits = min(_decimals(mean), max(0, 1 - math.floor(math.log10(deviation))))
+    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+
+
+def _decimals(value: float) -> int:
+    size = abs(value)
+    return 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3

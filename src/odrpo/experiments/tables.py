@@ -9,7 +9,7 @@ from odrpo.experiments import published, statistics
 from odrpo.experiments.published import Value
 from odrpo.experiments.record import Record
 from odrpo.experiments.runs import BASELINES, ELSEWHERE, GROUPS, METHODS, OURS
-from odrpo.experiments.table import Cell, Table, number
+from odrpo.experiments.table import Cell, Table, estimate, number
 from odrpo.presets import BEYOND_DEFAULTS, TASKS
 
 NAMES = {
@@ -375,9 +375,9 @@ def _spreads(every: list[np.ndarray]) -> list[Cell]:
 def _spread(values: np.ndarray, best: float | None) -> Cell:
     if not len(values):
         return Cell("-")
-    spread = f" ± {number(values.std(ddof=1))}" if len(values) > 1 else ""
-    text = f"{number(values.mean())}{spread} ({len(values)})"
-    return Cell(text, best is not None and values.mean() == best)
+    mean = values.mean()
+    text = estimate(mean, values.std(ddof=1)) if len(values) > 1 else number(mean)
+    return Cell(f"{text} ({len(values)})", best is not None and mean == best)
 
 
 def every_seed(values: np.ndarray, best: float) -> Cell:

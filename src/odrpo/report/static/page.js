@@ -44,12 +44,10 @@ function chartHeight() {
   return Math.min(460, Math.max(280, window.innerHeight * 0.55));
 }
 
-// The large chart: for each method its seeds, the interval and the middle.
-function drawCurves() {
-  const env = byId("task").value, against = byId("axis").value, task = data.tasks[env];
-  const found = task.axes[against], withSeeds = byId("seeds").checked;
+// Lines of methods: the seeds of each, the interval and the middle; then what is known of the task.
+function curvesOf(task, found, methods, withSeeds, width) {
   const columns = [found.grid], series = [{}], bands = [], middles = [];
-  for (const method of drawnMethods(task)) {
+  for (const method of methods) {
     const own = found.methods[method.label];
     const line = { stroke: method.colour, points: { show: false }, spanGaps: true };
     if (withSeeds) for (const seed of own.seeds) {
@@ -62,7 +60,7 @@ function drawCurves() {
       bands.push({ series: [columns.length - 2, columns.length - 1], fill: method.colour + "26" });
     }
     columns.push(own.middle);
-    series.push({ ...line, width: 2.2 });
+    series.push({ ...line, width });
     middles.push([columns.length - 1, method]);
   }
   for (const [name, value] of Object.entries(task.lines)) {
@@ -70,16 +68,55 @@ function drawCurves() {
     series.push({ stroke: "#808890", width: 1, dash: name === "optimum" ? [2, 4] : [8, 5], points: { show: false } });
     middles.push([columns.length - 1, { name }]);
   }
+  return { columns, series, bands, middles };
+}
+
+function drawCurves() {
+  const env = byId("task").value, against = byId("axis").value, task = data.tasks[env];
+  const found = task.axes[against], methods = drawnMethods(task);
+  const { columns, series, bands, middles } = curvesOf(task, found, methods, byId("seeds").checked, 2.2);
   if (chart) chart.destroy();
   const box = byId("chart");
   chart = new uPlot({
     width: widthOf(box), height: chartHeight(),
     series, bands, axes: axes(against, { label: "return, mean of 20 episodes", labelSize: 18 }), legend: { show: false },
-    scales: { x: { time: false }, y: { range: limits(task, found) } },
+    scales: { x: { time: false }, y: { range: limits(task, found, methods) } },
     cursor: { drag: { x: true, y: false } },
     hooks: { setCursor: [(u) => readOut(u, middles, against)] },
   }, columns, box);
   drawCertificates(env);
+}
+
+// A small chart of each task, which leads to the large one.
+const tiles = [];
+
+function drawOverview() {
+  const names = new Map();
+  for (const [env, task] of Object.entries(data.tasks)) {
+    const methods = task.methods.filter((method) => !method.variant), found = task.axes.timesteps;
+    for (const method of methods) names.set(method.name, method.colour);
+    const tile = make("a");
+    tile.href = "#curves";
+    tile.append(make("b", env), make("div"));
+    tile.addEventListener("click", () => {
+      byId("task").value = env;
+      byId("task").dispatchEvent(new Event("change"));
+    });
+    byId("tiles").append(tile);
+    const { columns, series, bands } = curvesOf(task, found, methods, false, 1.6);
+    const plain = { font: "10px system-ui", size: 22, gap: 2 };
+    const [x, y] = axes("timesteps", {}).map(({ label, labelSize, ...axis }) => ({ ...axis, ...plain }));
+    tiles.push(new uPlot({
+      width: tile.lastChild.clientWidth, height: 130, padding: [6, 8, 0, 0], series, bands, legend: { show: false }, cursor: { show: false },
+      axes: [{ ...x, space: 60 }, { ...y, size: 44, space: 28 }],
+      scales: { x: { time: false, range: reach(found, methods) }, y: { range: limits(task, found, methods) } },
+    }, columns, tile.lastChild));
+  }
+  for (const [name, colour] of names) {
+    const key = make("span", name);
+    key.style.setProperty("--colour", colour);
+    byId("key").append(key);
+  }
 }
 
 function drawnMethods(task) {
@@ -87,10 +124,16 @@ function drawnMethods(task) {
   return task.methods.filter((method) => !hidden.has(method.label) && (withVariants || !method.variant));
 }
 
+// As far as these went: others may have gone on for longer.
+function reach(found, methods) {
+  const ends = methods.map((method) => found.methods[method.label].middle.findLastIndex((value) => value !== null));
+  return () => [0, found.grid[Math.max(1, ...ends)]];
+}
+
 // How bad a beginning was says little: the lowest twentieth of all points is cut off.
-function limits(task, found) {
+function limits(task, found, methods) {
   const lines = Object.values(task.lines), every = [...lines];
-  for (const method of drawnMethods(task)) every.push(...found.methods[method.label].middle.filter((value) => value !== null));
+  for (const method of methods) every.push(...found.methods[method.label].middle.filter((value) => value !== null));
   if (!every.length) return () => [0, 1];
   every.sort((a, b) => a - b);
   const low = Math.min(every[Math.floor(every.length / 20)], ...lines), high = every[every.length - 1];
@@ -229,7 +272,9 @@ function listRuns() {
   byId("more").hidden = runs.length <= shown;
 }
 
-// A page for one run.
+// A page for one run, instead of all else; where one was in the list is where one comes back to.
+let place = 0;
+
 function fill(id, values) {
   const table = byId(id);
   clear(table);
@@ -241,8 +286,9 @@ function fill(id, values) {
 }
 
 function showRun(number) {
-  const run = data.runs[number];
-  byId("run").hidden = !run;
+  const run = data.runs[number], alone = document.body.classList;
+  if (run && !alone.contains("one-run")) place = window.scrollY;
+  alone.toggle("one-run", Boolean(run));
   if (!run) return;
   byId("run-title").textContent = `${run.env}, ${run.name}, seed ${run.seed}`;
   byId("run-facts").textContent =
@@ -260,7 +306,7 @@ function showRun(number) {
   drawSmall("run-gap", "gap / (1 + gain)", lines.gap, LOGARITHMIC);
   fill("run-config", data.configs[run.config]);
   fill("run-versions", { commit: run.commit, ...run.machine, ...run.versions });
-  byId("run").scrollIntoView();
+  window.scrollTo(0, 0);
 }
 
 function drawHistogram(id, run) {
@@ -277,11 +323,16 @@ function drawHistogram(id, run) {
 function fitCharts() {
   for (const each of [chart, ...Object.values(small)])
     each?.setSize({ width: widthOf(each.root.parentElement), height: each === chart ? chartHeight() : each.height });
+  for (const tile of tiles) tile.setSize({ width: tile.root.parentElement.clientWidth, height: tile.height });
 }
 
 function route() {
-  const match = /^#run-(\d+)$/.exec(location.hash);
+  const match = /^#run-(\d+)$/.exec(location.hash), wasAlone = document.body.classList.contains("one-run");
   showRun(match ? Number(match[1]) : -1);
+  if (match || !wasAlone) return;
+  fitCharts();
+  if (place && ["", "#runs"].includes(location.hash)) window.scrollTo(0, place);
+  else byId(location.hash.slice(1))?.scrollIntoView();
 }
 
 for (const env of Object.keys(data.tasks)) byId("task").append(make("option", env));
@@ -324,6 +375,7 @@ window.addEventListener("resize", () => {
 });
 window.addEventListener("hashchange", route);
 if (data.runs.length) {
+  drawOverview();
   drawLegend();
   drawCurves();
 }

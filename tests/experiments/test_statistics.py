@@ -15,7 +15,7 @@ def test_last_tenth_counts_the_papers_episodes() -> None:
     played[200:, 1] = 100.0  # beyond the 200 episodes that count on CartPole
     longer = replace(record, env="CartPole-v1", played=played)
     assert statistics.last_tenth(longer) == pytest.approx(played[180:200, 1].mean())
-    assert statistics.at_the_end(longer) == 100.0
+    assert statistics.last_tenth_of_all(longer) == 100.0
 
 
 def test_reached_is_the_end_of_the_first_mean_of_twenty() -> None:

@@ -5,10 +5,12 @@ import numpy as np
 import pytest
 
 from odrpo.experiments.ablations import QUESTIONS, every_ablation
-from odrpo.experiments.page import limits
+from odrpo.experiments.cells import best_mean
+from odrpo.experiments.limits import limits
 from odrpo.experiments.publish import publish
+from odrpo.experiments.results import Results
 from odrpo.experiments.table import Cell, Table, number
-from odrpo.experiments.tables import Results, at_a_glance, every_table
+from odrpo.experiments.tables import at_a_glance, every_table
 from odrpo.experiments.variants import VARIANTS
 from odrpo.report.table import table_html
 from tests.experiments.made_up import made_up
@@ -41,10 +43,8 @@ def test_where_the_paper_counts_episodes_equal_timesteps_have_a_row_of_their_own
     assert rows["CartPole-v1|here, 1 k steps"][6] == "0 (1)"
     assert rows["|here, 1 k steps"][6] == "500 (1)"
     against = of(records, "against_baselines")
-    assert next(iter(against.values()))[3:5] == [
-        "+93 (+30 %)",
-        "-100 (-20 %)",
-    ]  # the paper's TRPO has 307
+    differences = next(iter(against.values()))[3:6]
+    assert differences == ["+400", "-100 (-20 %)", "+93 (+30 %)"]  # the paper's TRPO has 307
 
 
 def test_the_papers_timesteps_have_rows_of_their_own() -> None:
@@ -59,7 +59,7 @@ def test_the_papers_timesteps_have_rows_of_their_own() -> None:
     assert short[2].text == "3000"
     assert [cell.text for cell in longer] == ["", "1 M steps", "3600", "-", "-", "3600", "", "", ""]
     bold = [cell.text for cell in every_table(records)[0].rows[1] if cell.bold]
-    assert bold == ["3600 ± 0 (2)"]  # the best of its row
+    assert bold == []  # there is none that it could be better than
     told = " ".join(limits(records))
     assert "ODRPO-KL has all of the paper's on Hopper-v5 too." in told
     assert "Hopper-v5 1 k." in told
@@ -118,7 +118,9 @@ def test_runs_of_a_short_budget_are_not_timed() -> None:
     short = made_up("CartPole-v1", "odrpo-kl")
     assert "wall_clock" not in [table.name for table in every_table([short])]
     full = made_up("CartPole-v1", "odrpo-kl", 1, timesteps=100_000, taken=200_000)
-    assert of([short, full], "wall_clock")["ODRPO-KL|1.0"][1:] == ["1.0", "63"]
+    assert of([short, full], "wall_clock")["ODRPO-KL|1.0 (1.0)"][1:] == ["1.0 (1.0)", "63"]
+    slow = made_up("CartPole-v1", "odrpo-kl", 2, timesteps=100_000, taken=200_000, seconds=9.0)
+    assert "ODRPO-KL|2.8 (4.5)" in of([full, slow], "wall_clock")
 
 
 def test_the_return_of_a_taxi_adds_up() -> None:
@@ -160,7 +162,36 @@ def test_at_a_glance_takes_the_best_baseline() -> None:
     taxi, ant = at_a_glance(Results(records)).rows
     texts = [cell.text for cell in taxi]
     assert texts == ["Taxi-v4", "1 k steps", "7", "-", "-", "7", "-200 (TRPO)", "-16", "7.93"]
-    assert ant[6].text == "1751 (PPO of the paper)"
+    assert ant[6].text == "1751 (PPO) of the paper"
+
+
+def test_baselines_with_the_defaults_of_their_library_are_marked() -> None:
+    records = [
+        made_up("Taxi-v4", method, level=level, config={"source": source})
+        for method, level, source in (
+            ("ppo", -300.0, "defaults"),
+            ("a2c", -200.0, "RL Baselines3 Zoo"),
+        )
+    ]
+    (table, *_) = every_table(records)
+    assert [cell.text for cell in table.rows[0]][6:8] == ["-300 (1) †", "-200 (1)"]
+    assert table.notes[-1].startswith("† The library's defaults")
+    assert "(1) $\\dagger$ &" in table.latex()
+    assert all("†" not in note for note in every_table(records[1:])[0].notes)
+
+
+def test_learners_from_replay_stand_beside_ours() -> None:
+    records = [made_up("Hopper-v5", "odrpo-kl", seed, 3000.0 + seed) for seed in (0, 2)]
+    records += [made_up("Hopper-v5", "odrpo-kl", level=3600.0, variant="paper-budget")]
+    rows = of(records, "from_replay")
+    assert rows["Hopper-v5|3001 ± 1 (2) after 1 k steps"][2:] == ["2326", "3606", "3754"]
+    assert rows["|3600 (1) after 1 k steps"][2:] == [""] * 3
+
+
+def test_what_is_no_number_hides_no_best_one() -> None:
+    assert best_mean([np.array([np.nan]), np.array([5.0, 7.0])]) == 6
+    assert best_mean([np.array([5.0])]) is None
+    assert best_mean([np.array([np.nan]), np.array([np.nan])]) is None
 
 
 def test_more_than_chance_is_starred() -> None:
@@ -239,7 +270,7 @@ def test_notes_are_markdown() -> None:
 def test_latex_has_minus_signs_and_one_stop_after_a_question() -> None:
     row = [Cell("Taxi-v4"), Cell("-200.5 ± 3 (-201 -199)"), Cell("-", True), Cell("1e-07")]
     text = Table("t", "Which?", ["a", "b", "c", "d"], [row], ["All."]).latex()
-    assert r"Taxi-v4 & --200.5 $\pm$ 3 (--201 --199) & \textbf{-} & 1e-07 \\" in text
+    assert r"Taxi-v4 & $-$200.5 $\pm$ 3 ($-$201 $-$199) & \textbf{-} & 1e-07 \\" in text
     assert r"\caption{Which? All.}" in text
     assert r"\caption{What is.}" in Table("t", "What is", ["a"], [[Cell("1")]]).latex()
 

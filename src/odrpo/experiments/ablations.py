@@ -6,10 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from odrpo.experiments import statistics
+from odrpo.experiments.cells import best_mean, every_seed
 from odrpo.experiments.record import UPDATES, Record
+from odrpo.experiments.results import NAMES, Results
 from odrpo.experiments.runs import OURS
 from odrpo.experiments.table import Cell, Table, number
-from odrpo.experiments.tables import NAMES, Results, every_seed
 from odrpo.experiments.variants import VARIANTS
 
 
@@ -27,15 +28,14 @@ QUESTIONS: dict[str, Question] = {
     "advantages": Question("How are actions valued that were not taken?", "critic"),
     "projection": Question("Cross-entropy or squared error to the exact step?", "cross-entropy"),
     "policy": Question("A generative policy or a Gaussian?", "generative"),
-    "budget": Question("What do the paper's timesteps bring?", "ours"),
+    "budget": Question("What does the paper's full budget add?", "ours"),
     "model": Question("With a model of the environment or without?", "with"),
     "paper": Question("Our settings or the paper's?", "ours"),
 }
 LIKELY = 0.05
 STARRED = (
-    f"A star: chance alone makes the means of these seeds so different in fewer than "
-    f"{100 * LIKELY:g} % of all ways to deal them out (an exact permutation test, not corrected "
-    "for how many there are; of three seeds against three it can't say so)."
+    f"A star: p < {LIKELY:g} against the preset (two-sided permutation test of the means, not "
+    "corrected for the number of comparisons; with three seeds a side p is at least 0.1)."
 )
 ABLATIONS = ("metric", *QUESTIONS, "use")
 """All of these tables, as findings name them."""
@@ -59,7 +59,7 @@ def _metrics(results: Results, finding: str | None) -> Table:
     for env in results.envs:
         values = [results.values(env, method, statistics.last_tenth) for method in OURS]
         if sum(len(v) > 0 for v in values) > 1:
-            best = max(v.mean() for v in values if len(v))
+            best = best_mean(values)
             rows.append([Cell(env), *(every_seed(v, best) for v in values)])
     header = ["task", *(NAMES[method] for method in OURS)]
     return Table("ablation_metric", "Which trust region?", header, rows, _notes(finding))
@@ -77,7 +77,7 @@ def _use(results: Results, finding: str | None) -> Table:
             if any(cell.text != "-" for cell in cells[1:]):
                 rows.append([Cell(env), Cell(NAMES[method]), *cells])
     header = ["task", "method", "preset", *variants[1:]]
-    title = "What is the radius worth where the step is not exact?"
+    title = "How far do steps go that are not exact?"
     note = (
         "Distance of the steps over the radius: the mean of the updates that a record keeps, at "
         f"most {UPDATES} of a run, and the largest of all."
@@ -108,7 +108,7 @@ def _table(results: Results, name: str, finding: str | None) -> Table:
                 continue
             every = [results.of(env, method), *changed]
             values = [np.array([statistics.last_tenth(r) for r in part]) for part in every]
-            best = max(v.mean() for v in values if len(v))
+            best = best_mean(values)
             cells = [every_seed(values[0], best)]
             cells += [_beside(values[0], other, every_seed(other, best)) for other in values[1:]]
             rows.append([Cell(env), Cell(NAMES[method]), *cells])

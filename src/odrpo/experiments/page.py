@@ -1,48 +1,17 @@
 """The page of results: what was run, all tables and figures, what agrees with the paper."""
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from odrpo.experiments import published
 from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.figures import CERTIFICATES, CURVES, drawable
 from odrpo.experiments.findings import Findings
+from odrpo.experiments.limits import limits
 from odrpo.experiments.record import UPDATES, Record
-from odrpo.experiments.runs import GROUPS, METHODS, OURS
-from odrpo.experiments.table import counted, number
-from odrpo.experiments.tables import LONGER, NAMES, Results, counts_episodes, every_table, steps
-from odrpo.presets import TASKS
-
-ENVIRONMENTS = (
-    "**Environments** are those of today: Taxi-v4, CliffWalking-v1, LunarLanderContinuous-v3 and "
-    "MuJoCo v5 instead of v3, v0, v2 and v2. CliffWalking has a limit of 200 steps here, since it "
-    "has none of its own and the paper names none. NChain-v0, which Gymnasium has dropped, is "
-    "ours, by the same rules."
-)
-EPISODES = (
-    " On CartPole and Acrobot the paper counts episodes, which are longer or shorter by what a "
-    "method has learned: tables show both counts."
-)
-SETTINGS = (
-    "**Settings**: ours are tuned, on other seeds than are shown; the baselines have what RL "
-    "Baselines3 Zoo has published, and their defaults where it has nothing (the tabular tasks, "
-    "whose states they see one-hot; Reacher and InvertedPendulum for TRPO and A2C). Networks are "
-    "not of one size: theirs 64 x 64 or what the Zoo names, up to 256 x 256; ours 32 x 32 or "
-    "64 x 64 with discrete actions, 128 x 128 with continuous ones."
-)
-NONE_OF_THE_PAPERS = (
-    "**Tasks**: none of these is the paper's, so that its numbers are not beside them; ours have "
-    "the defaults, which nobody has tuned for a task (but for the noise of MountainCarContinuous)."
-)
-A_MODEL = (
-    "**Tabular tasks**: our presets learn a model of the transitions, which TRPO, PPO and A2C do "
-    'not; the rows "without a model" do not either.'
-)
-
-
-COMMIT = re.compile(r"[0-9a-f]{7,40}\+?")
+from odrpo.experiments.results import Results
+from odrpo.experiments.table import counted
+from odrpo.experiments.tables import every_table
 
 
 def results_page(records: Sequence[Record], findings: Findings, page: Path, figures: Path) -> str:
@@ -108,82 +77,4 @@ def _facts(records: Sequence[Record]) -> str:
     return (
         f"{counted(len(records), 'run')}, {taken} timesteps, {hours:.1f} hours of one core "
         f"({'; '.join(cpus)})."
-    )
-
-
-def limits(records: Sequence[Record]) -> list[str]:
-    """What these records can't say, in Markdown."""
-    results = Results(records)
-    if not results.envs:
-        return [NONE_OF_THE_PAPERS]
-    every = ", ".join(f"{env} {steps(results, env).removesuffix(' steps')}" for env in results.envs)
-    told = [
-        ENVIRONMENTS,
-        f"**Budgets**: every method has the same timesteps on a task, {every}. With continuous "
-        "actions these are fewer than the paper's where the table says so.",
-        SETTINGS,
-    ]
-    longer = [env for env in results.envs if results.of(env, f"odrpo-kl+{LONGER}")]
-    told[1] += (
-        f" {NAMES['odrpo-kl']} has all of the paper's on {_of(longer)} too." if longer else ""
-    )
-    told[1] += EPISODES if any(map(counts_episodes, results.envs)) else ""
-    if any(env in GROUPS["tabular"] for env in results.envs):
-        told.append(A_MODEL)
-    told.append(f"**Seeds** of each method: {_seeds(records)}.")
-    commits = sorted({record.commit for record in records if COMMIT.fullmatch(record.commit)})
-    if commits:
-        told.append(
-            f"**Versions**: these runs are of {counted(len(commits), 'commit')}, {_of(commits)}; "
-            "each record says of which. What a later one changes in random numbers, such as how "
-            "environments are seeded, makes other episodes of the same seed."
-        )
-    missing = [f"{_of(names)} on {_of(envs)}" for envs, names in _not_run(results).items()]
-    if missing:
-        told.append(
-            f"**Not run here**: {'; '.join(missing)}. What tables have there is the paper's or "
-            "RL Zoo's, and says so; the Zoo's agents are trained for longer."
-        )
-    below = _below_goals(results)
-    if below:
-        told.append(
-            f"**Below our goals**, which are for the paper's budgets, in training: {_of(below)}."
-        )
-    return told
-
-
-def _not_run(results: Results) -> dict[tuple[str, ...], list[str]]:
-    """Tasks that have records, and the names of the methods that have none there."""
-    found: dict[tuple[str, ...], list[str]] = {}
-    for method in METHODS:
-        envs = tuple(env for env in results.envs if not results.of(env, method))
-        found.setdefault(envs, []).append(NAMES[method])
-    found.pop((), None)
-    return found
-
-
-def _below_goals(results: Results) -> list[str]:
-    found = []
-    for env in results.envs:
-        labels = [label for m in OURS for label in (m, f"{m}+{LONGER}")]
-        means = [mean for label in labels if (mean := results.mean(env, label)) is not None]
-        if means and max(means) < published.GOALS[env]:
-            found.append(f"{env} {number(max(means))} ({number(published.GOALS[env])})")
-    return found
-
-
-def _of(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _seeds(records: Sequence[Record]) -> str:
-    """How many each method has, where that is not the same everywhere."""
-    counts: dict[str, list[int]] = {}
-    for env in TASKS:
-        labels = {r.label for r in records if r.env == env and not r.variant}
-        counts[env] = [sum(r.label == k and r.env == env for r in records) for k in labels]
-    known = {env: own for env, own in counts.items() if own}
-    return ", ".join(
-        f"{env} {min(own)}" if min(own) == max(own) else f"{env} {min(own)} to {max(own)}"
-        for env, own in known.items()
     )

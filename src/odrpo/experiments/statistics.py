@@ -19,7 +19,7 @@ def last_tenth(record: Record) -> float:
     return _tail(record.played[:episodes, 1])
 
 
-def at_the_end(record: Record) -> float:
+def last_tenth_of_all(record: Record) -> float:
     """The same within the timesteps of the run, which are the same for every method."""
     return _tail(record.played[:, 1])
 

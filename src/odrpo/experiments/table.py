@@ -64,6 +64,7 @@ SPECIAL = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "†": r"$\dagger$",
     "≥": r"$\geq$",
     "<": r"$<$",
     ">": r"$>$",
@@ -75,7 +76,7 @@ def _tex(text: str) -> str:
 
 
 def _tex_cell(cell: Cell) -> str:
-    text = NEGATIVE.sub("--", _tex(cell.text))  # a hyphen is no minus
+    text = NEGATIVE.sub("$-$", _tex(cell.text))  # a hyphen is no minus
     return rf"\textbf{{{text}}}" if cell.bold else text
 
 
@@ -102,7 +103,8 @@ def number(value: float | None) -> str:
     if value is None or value != value:
         return "-"
     text = f"{value:.{_decimals(value)}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
 
 
 def estimate(mean: float, deviation: float) -> str:
@@ -116,7 +118,8 @@ def estimate(mean: float, deviation: float) -> str:
     if deviation == 0:
         return f"{number(mean)} ± 0"
     digits = min(_decimals(mean), max(0, 1 - math.floor(math.log10(deviation))))
-    return f"{mean:.{digits}f} ± {deviation:.{digits}f}"
+    spread = f"{deviation:.{digits}f}"
+    return f"{mean:.{digits}f} ± {spread if float(spread) else format(deviation, '.1g')}"
 
 
 def _decimals(value: float) -> int:

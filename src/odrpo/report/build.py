@@ -8,7 +8,7 @@ from string import Template
 
 from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.findings import Findings
-from odrpo.experiments.page import limits
+from odrpo.experiments.limits import limits
 from odrpo.experiments.record import Record
 from odrpo.experiments.table import counted
 from odrpo.experiments.tables import every_table

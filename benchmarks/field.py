@@ -35,7 +35,25 @@ SB3 = {
     "Stable-Baselines3 A2C": ("stable_baselines3.A2C", "a2c"),
     "sb3-contrib TRPO": ("sb3_contrib.TRPO", "trpo"),
 }
-SBX_PPO, REJAX = "SBX PPO", "rejax PPO"
+SBX_PPO = "SBX PPO"
+REJAX: dict[str, dict[str, Any]] = {
+    "rejax PPO": {
+        "num_envs": 5,
+        "num_steps": 100,
+        "num_epochs": 5,
+        "num_minibatches": 5,
+        "learning_rate": 7.5e-4,
+        "max_grad_norm": 0.5,
+        "gamma": 0.99,
+        "gae_lambda": 0.95,
+        "clip_eps": 0.2,
+        "ent_coef": 0.01,
+        "vf_coef": 0.5,
+        "agent_kwargs": {"activation": "tanh"},
+    },
+    "rejax PPO, 64 environments": {"num_envs": 64},
+}
+"""What it has published for CartPole, and its defaults on more environments, which are faster."""
 SAC_OF = {
     "SBX SAC": ("sbx", 1),
     "Stable-Baselines3 SAC": ("stable_baselines3", 1),
@@ -81,7 +99,8 @@ def cartpole(options: Options, seed: int) -> dict[str, Callable[[], Result]]:
         found[SBX_PPO] = partial(started, script, budget | published("sbx.PPO", "ppo"))
     if options.python("rejax").exists():
         script = partial(run, options.python("rejax"), "rejax_ppo.py", "solve")
-        found[REJAX] = partial(started, script, budget | {"settings": {"num_envs": 64}})
+        for name, settings in REJAX.items():
+            found[name] = partial(started, script, budget | {"settings": settings})
     return found
 
 
@@ -151,7 +170,7 @@ def lines(results: Results, own: str, names: list[str]) -> list[list[str]]:
 
 def ratios(results: Results) -> dict[str, float]:
     """How many times as fast as each peer ours is: the on-policy ones, and SAC."""
-    measures = {OURS_DEVICE: (OURS_HOST, *SB3, SBX_PPO, REJAX), OURS_REPLAY: tuple(SAC_OF)}
+    measures = {OURS_DEVICE: (OURS_HOST, *SB3, SBX_PPO, *REJAX), OURS_REPLAY: tuple(SAC_OF)}
     return {
         name: round(middle(results, own, "speed") / middle(results, name, "speed"), 3)
         for own, names in measures.items()
@@ -195,7 +214,7 @@ def evaluating(results: Results) -> str:
     left = [
         part["seconds"] - part["start"] - part["timesteps"] / part["speed"]
         for name in (*SB3, SBX_PPO)
-        for part in results[name]
+        for part in results.get(name, [])
         if part["seconds"] is not None
     ]
     return f"{min(left):.1f} to {max(left):.1f} s" if left else "no time"
@@ -203,12 +222,13 @@ def evaluating(results: Results) -> str:
 
 def report(facts: dict[str, Any], results: Results, missing: list[str]) -> str:
     """All of it in Markdown."""
-    on_policy = [OURS_DEVICE, OURS_HOST, *SB3, SBX_PPO, REJAX]
+    on_policy = [OURS_DEVICE, OURS_HOST, *SB3, SBX_PPO, *REJAX]
     how = (
         f"Median of {facts['rounds']} rounds, a fresh process each, one after the other; torch "
         f"with one thread. {CARTPOLE}: odrpo with KL and its preset, on the device or with {ENVS} "
         "environments of Gymnasium; those of Stable-Baselines3 and SBX with RL Baselines3 Zoo's "
-        "settings for the task, 2 to 8 environments; rejax with its defaults on 64. Solved: the "
+        "settings for the task, 2 to 8 environments; rejax with the settings that it has published "
+        "for it, 5 environments, and with its defaults on 64. Solved: the "
         f"greedy policy's mean over 20 episodes is {SOLVED} or more, within {MOST_TIMESTEPS:,} "
         "timesteps; rejax evaluates by itself, with drawn actions, over 128 episodes. The clock "
         "starts before the process does; it counts compilation and the evaluations in between, "
@@ -234,7 +254,7 @@ def main(options: Options) -> None:
         console.print(sentence)
     began = time.perf_counter()
     results = measure(options, console)
-    facts = setting(results, PACKAGES, (*SB3, SBX_PPO, REJAX, *SAC_OF)) | {
+    facts = setting(results, PACKAGES, (*SB3, SBX_PPO, *REJAX, *SAC_OF)) | {
         "rounds": 1 if options.quick else options.rounds,
         "seconds": time.perf_counter() - began,
     }

@@ -12,10 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from odrpo.experiments.ablations import ABLATIONS, every_ablation
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.page import results_page
 from odrpo.experiments.record import read_all
-from odrpo.experiments.tables import Results, at_a_glance
+from odrpo.experiments.results import Results
+from odrpo.experiments.tables import at_a_glance, every_table
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -64,7 +66,19 @@ def test_the_results_are_those_of_the_records() -> None:
     records = read_all(results)
     expected = results_page(records, read_findings(results), page, results / "figures")
     assert page.read_text() == expected
-    assert at_a_glance(Results(records)).markdown() in (ROOT / "README.md").read_text()
+    glance = at_a_glance(Results(records))
+    assert glance.markdown() in (ROOT / "README.md").read_text()
+    tables = [*every_table(records), *every_ablation(records, read_findings(results).ablations)]
+    files = {path.name for path in (results / "tables").iterdir()}
+    assert files == {f"{t.name}.{k}" for t in [glance, *tables] for k in ("md", "tex")}
+    for table in (glance, *tables):
+        whole = results / "tables" / table.name
+        assert table.markdown() in whole.with_suffix(".md").read_text()
+        assert whole.with_suffix(".tex").read_text() == table.latex()
+
+
+def test_every_ablation_says_what_it_shows() -> None:
+    assert read_findings(ROOT / "results").ablations.keys() == set(ABLATIONS)
 
 
 @pytest.mark.parametrize("table", ["results/benchmarks/trust.md", "results/soak.md"])

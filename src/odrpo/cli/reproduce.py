@@ -150,15 +150,15 @@ def _publish(out: Path, page: Path | None, console: Console) -> None:
 
 def _glance(records: Sequence[Record]) -> Table:
     """What of the table at a glance fits a terminal."""
-    whole = at_a_glance(Results(records))
+    full = at_a_glance(Results(records))
     table = Table(box=None, pad_edge=False, title="mean return over the last tenth of training")
     table.add_column("task")
     for column in GLANCE[1:]:
         table.add_column(column.removeprefix("ODRPO-"), justify="right")
-    for row in whole.rows:
+    for row in full.rows:
         if not row[0].text:  # the task above, with a larger budget
             continue
-        cells = dict(zip(whole.header, row, strict=True))
+        cells = dict(zip(full.header, row, strict=True))
         table.add_row(*(escape(cells[column].text) for column in GLANCE))
     return table
 

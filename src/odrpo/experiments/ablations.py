@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from odrpo.experiments import statistics
-from odrpo.experiments.record import UPDATES, Record
+from odrpo.experiments.record import UPDATES, Record, labelled
 from odrpo.experiments.runs import OURS
 from odrpo.experiments.table import Cell, Table, number
 from odrpo.experiments.tables import NAMES, Results, every_seed
@@ -72,7 +72,7 @@ def _use(results: Results, finding: str | None) -> Table:
     rows = []
     for env in results.envs:
         for method in OURS:
-            labels = [f"{method}+{variant}" if variant else method for variant in variants]
+            labels = [labelled(method, variant) for variant in variants]
             cells = [_share(results.of(env, label)) for label in labels]
             if any(cell.text != "-" for cell in cells[1:]):
                 rows.append([Cell(env), Cell(NAMES[method]), *cells])

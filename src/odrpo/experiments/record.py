@@ -77,7 +77,12 @@ class Record:
     @property
     def label(self) -> str:
         """The method with its variant."""
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return labelled(self.method, self.variant)
+
+
+def labelled(method: str, variant: str) -> str:
+    """What runs of a method with a variant, or none, go by."""
+    return f"{method}+{variant}" if variant else method
 
 
 def columns(episodes: list[Episode]) -> np.ndarray:

@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.page import results_page
 from odrpo.experiments.record import read_all
-from odrpo.experiments.tables import Results, at_a_glance
+from odrpo.experiments.tables import Results, at_a_glance, every_table
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -61,8 +62,9 @@ def test_the_shipped_problem_comes_from_its_script(tmp_path) -> None:
 def test_the_results_are_those_of_the_records() -> None:
     """`odrpo reproduce --page docs/results.md` makes the page; the README has its summary."""
     results, page = ROOT / "results", ROOT / "docs" / "results.md"
-    records = read_all(results)
-    expected = results_page(records, read_findings(results), page, results / "figures")
+    records, findings = read_all(results), read_findings(results)
+    tables = every_table(records), every_ablation(records, findings.ablations)
+    expected = results_page(records, findings, page, results / "figures", *tables)
     assert page.read_text() == expected
     assert at_a_glance(Results(records)).markdown() in (ROOT / "README.md").read_text()
 

@@ -44,6 +44,16 @@ def test_a_dry_run_says_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> 
     assert "nothing to do: all runs are recorded in" in capsys.readouterr().out
 
 
+def test_a_dry_run_takes_no_less_than_its_longest_run(tmp_path: Path, monkeypatch, capsys) -> None:
+    words = ("--tasks", "taxi,ant", "--methods", "odrpo-kl", "--seeds", 1, "--jobs", 2)
+    run(monkeypatch, "reproduce", *words, "--out", tmp_path, "--dry-run")
+    printed = capsys.readouterr().out
+    assert "2 to do, about 31 min with 2 at once" in printed
+    assert [line.split()[-2:] for line in printed.splitlines() if line.startswith("Ant")] == [
+        ["31", "min"]
+    ]
+
+
 def test_it_runs_what_is_missing_and_makes_the_tables(tmp_path: Path, monkeypatch, capsys) -> None:
     recorded(tmp_path / "short", ["CliffWalking-v1"], ["odrpo-kl"], 1)
     words = ("--tasks", "cliffwalking", "--methods", "odrpo-kl", "--seeds", 2)

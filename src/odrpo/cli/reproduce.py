@@ -13,7 +13,7 @@ from rich.table import Table
 from odrpo.arguments import whole
 from odrpo.cli.options import optional
 from odrpo.cli.watching import View
-from odrpo.experiments.estimate import Pace, done_before, in_words
+from odrpo.experiments.estimate import Pace, done_before, in_words, of_all
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.pool import Outcome, Pool
 from odrpo.experiments.record import Record, read_all
@@ -119,10 +119,9 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     pace = Pace(records)
     seconds = [pace.seconds(run, done_before(run, out)) for run in missing]
-    left = sum(seconds) / min(jobs, max(1, len(missing)))
     console.print(
         f"{counted(len(every), 'run')}: {len(every) - len(missing)} recorded, {len(missing)} to do"
-        + (f", about {in_words(left)} with {jobs} at once" if missing else "")
+        + (f", about {in_words(of_all(seconds, jobs))} with {jobs} at once" if missing else "")
     )
     return missing
 

@@ -11,13 +11,15 @@ from filelock import FileLock
 from odrpo import cli
 from odrpo.cli.watching import View
 from odrpo.experiments.record import write
-from odrpo.experiments.runs import plan
+from odrpo.experiments.runs import METHODS, plan
+from odrpo.experiments.variants import VARIANTS
+from odrpo.presets import TASKS
 from tests.experiments.made_up import made_up
 
 
-def run(monkeypatch, *arguments: object) -> None:
+def run(monkeypatch, *arguments: object, columns: int = 120) -> None:
     monkeypatch.setattr(sys, "argv", ["odrpo", *map(str, arguments)])
-    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("COLUMNS", str(columns))
     cli.main()
 
 
@@ -37,11 +39,29 @@ def test_a_dry_run_says_what_is_missing(tmp_path: Path, monkeypatch, capsys) -> 
     assert "note: the records of 2 runs have other settings or timesteps" in printed
     assert "with 2 at once" in printed
     lines = [line.split()[1:-2] for line in printed.splitlines() if line.startswith("CartPole")]
-    assert sorted(lines) == [["odrpo-kl", "2", "10,000"], ["ppo", "0", "1", "2", "10,000"]]
+    assert sorted(lines) == [["odrpo-kl", "2", "10,000"], ["ppo", "0-2", "10,000"]]
     assert not (tmp_path / "short" / "runs").exists()
     words = ("--tasks", "cartpole", "--methods", "odrpo-kl", "--seeds", 2)
     run(monkeypatch, "reproduce", *words, *options)
     assert "nothing to do: all runs are recorded in" in capsys.readouterr().out
+
+
+def test_a_dry_run_has_a_line_for_each_in_eighty_columns(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
+    words = ("--tasks", "all", "--methods", "all", "--variants", "all", "--out", tmp_path)
+    run(monkeypatch, "reproduce", *words, "--dry-run", columns=80)
+    lines = capsys.readouterr().out.splitlines()
+    head = next(k for k, line in enumerate(lines) if line.split()[:2] == ["task", "method"])
+    every = plan(list(TASKS), list(METHODS), 1, list(VARIANTS), short=False)
+    assert [line.split()[:2] for line in lines[head + 1 :]] == [[r.env, r.label] for r in every]
+    assert {line.split()[2] for line in lines if line.startswith("CartPole")} == {"0-4"}
+    # Where some are recorded already.
+    for each in plan(["HalfCheetah-v5"], ["odrpo-kl"], 2, [], short=False)[1:]:
+        write(made_up(each.env, each.method, each.seed), each.record_file(tmp_path))
+    words = ("--tasks", "halfcheetah", "--methods", "odrpo-kl", "--out", tmp_path)
+    run(monkeypatch, "reproduce", *words, "--dry-run", columns=80)
+    assert "HalfCheetah-v5 odrpo-kl 30, 32-34   300,000" in capsys.readouterr().out
 
 
 def test_a_dry_run_takes_no_less_than_its_longest_run(tmp_path: Path, monkeypatch, capsys) -> None:

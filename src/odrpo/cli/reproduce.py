@@ -163,8 +163,8 @@ def _glance(records: Sequence[Record]) -> Table:
 
 
 def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    # Names are to be typed: where there is little room, seeds go into several lines.
+    # Names are to be typed: where there is no room (80 columns are), seeds go into several lines.
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
     for column in ("task", "method"):
         table.add_column(column, no_wrap=True)
     table.add_column("seeds", justify="right", overflow="fold")
@@ -175,7 +175,18 @@ def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
     for run in runs:
         alike.setdefault((run.env, run.label), []).append(run)
     for (env, label), same in alike.items():
-        seeds = " ".join(str(run.seed) for run in same)
         time = in_words(pace.seconds(same[0]))
+        seeds = _in_ranges([run.seed for run in same])
         table.add_row(env, label, seeds, f"{same[0].timesteps:,}", time)
     return table
+
+
+def _in_ranges(seeds: Sequence[int]) -> str:
+    """Those that follow each other by the first and the last: 30, 32-34."""
+    ranges: list[list[int]] = []
+    for seed in sorted(seeds):
+        if ranges and seed == ranges[-1][-1] + 1:
+            ranges[-1].append(seed)
+        else:
+            ranges.append([seed])
+    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else f"{r[0]}" for r in ranges)

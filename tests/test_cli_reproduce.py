@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -144,6 +145,17 @@ def test_where_nothing_can_be_written_is_said_at_once(tmp_path: Path, monkeypatc
     with pytest.raises(SystemExit):
         run(monkeypatch, "reproduce", "--tasks", "taxi", "--out", folder, "--dry-run")
     assert "can't be written to" in " ".join(capsys.readouterr().err.split())
+
+
+def test_as_many_at_once_as_there_are_cores_for_it() -> None:
+    code = (
+        "import inspect, os\n"
+        "os.sched_getaffinity, os.cpu_count = lambda _: {0, 3, 5}, lambda: 64\n"
+        "from odrpo.cli.reproduce import reproduce\n"
+        "print(inspect.signature(reproduce).parameters['jobs'].default)"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    assert int(printed) == 3
 
 
 @pytest.mark.parametrize(

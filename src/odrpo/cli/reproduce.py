@@ -1,6 +1,5 @@
 """`odrpo reproduce`: the paper's experiments beside its baselines, then tables and figures."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +14,7 @@ from odrpo.cli.options import optional
 from odrpo.cli.watching import View
 from odrpo.experiments.estimate import Pace, done_before, in_words, of_all
 from odrpo.experiments.findings import read_findings
-from odrpo.experiments.pool import Outcome, Pool
+from odrpo.experiments.pool import Outcome, Pool, cores
 from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
 from odrpo.experiments.settings import is_outdated
@@ -34,7 +33,7 @@ def reproduce(
     variants: Annotated[str, optional("NAMES")] = "",
     seeds: int = 5,
     budget: Literal["full", "short"] = "full",
-    jobs: int = max(1, os.cpu_count() or 1),
+    jobs: int = cores(),
     out: Path = Path("results"),
     page: Annotated[Path | None, optional("FILE")] = None,
     dry_run: bool = False,

@@ -111,6 +111,19 @@ def test_a_stop_is_told_to_the_shell(tmp_path: Path, monkeypatch, capsys) -> Non
     assert (tmp_path / "short" / "tables" / "last_tenth.md").exists()
 
 
+def test_what_failed_is_told_with_what_to_do(tmp_path: Path, monkeypatch, capsys) -> None:
+    (tmp_path / "short" / "runs").mkdir(parents=True)
+    (tmp_path / "short" / "runs" / "CliffWalking-v1").write_text("in the way")
+    words = ("--tasks", "cliffwalking", "--methods", "odrpo-kl", "--seeds", 1)
+    with pytest.raises(SystemExit) as failed:
+        run(monkeypatch, "reproduce", *words, "--budget", "short", "--out", tmp_path)
+    assert failed.value.code == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "1 run finished, 1 failed, 0 left" in printed
+    assert "failed: CliffWalking-v1 odrpo-kl seed 0: " in printed
+    assert "run the same command again to retry what failed; logs are in" in printed
+
+
 def test_findings_that_can_not_be_read_are_told_before_anything_runs(
     tmp_path: Path, monkeypatch, capsys
 ) -> None:

@@ -17,6 +17,7 @@ from odrpo.experiments.findings import read_findings
 from odrpo.experiments.page import results_page
 from odrpo.experiments.record import read_all
 from odrpo.experiments.tables import Results, at_a_glance, every_table
+from odrpo.experiments.variants import VARIANTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -67,6 +68,11 @@ def test_the_results_are_those_of_the_records() -> None:
     expected = results_page(records, findings, page, results / "figures", *tables)
     assert page.read_text() == expected
     assert at_a_glance(Results(records)).markdown() in (ROOT / "README.md").read_text()
+
+
+def test_every_ablation_is_named_where_the_help_says() -> None:
+    text = (ROOT / "docs" / "reproduce.md").read_text()
+    assert [name for name in VARIANTS if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize("table", ["results/benchmarks/trust.md", "results/soak.md"])

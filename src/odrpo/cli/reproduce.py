@@ -50,14 +50,14 @@ def reproduce(
             lunarlandercontinuous, invertedpendulum, reacher, hopper, walker2d, halfcheetah, ant;
             tabular, discrete, continuous; all of these; elsewhere: tasks beyond the paper.
         methods: odrpo-kl, odrpo-wasserstein, odrpo-sinkhorn, trpo, ppo, a2c; odrpo, baselines; all.
-        variants: Also ours with one thing changed, by its name, or all; each is for certain tasks,
-            most for cartpole and acrobot, and is left out elsewhere.
-        seeds: How many of each, from the first that its settings were not tuned on.
-        budget: full is the paper's, or ours where less will do; short is a tenth of it, into
-            OUT/short.
+        variants: Also run these ablations of our methods (names in docs/reproduce.md, or all); an
+            ablation is skipped on tasks that it does not apply to.
+        seeds: Seeds per task and method, counted from the first one that was not used for tuning.
+        budget: full: the paper's timesteps, fewer on most continuous tasks; short: a tenth of
+            that, into OUT/short.
         jobs: How many runs at once, of one thread each.
         out: Where records, tables and figures go.
-        page: The page of results in Markdown; else OUT/results.md.
+        page: Where to write the Markdown results (default: OUT/results.md).
         dry_run: Only say what would be run, and how long it would take.
     """
     console = Console()
@@ -93,9 +93,8 @@ def reproduce(
         console.print("stopped; the same command goes on")
         raise SystemExit(stop.exit_code)
     if outcome.failed:
-        console.print(
-            f"the same command tries again what failed; logs are in {escape(str(out / 'runs'))}"
-        )
+        logs = f"logs are in {escape(str(out / 'runs'))}"
+        console.print(f"run the same command again to retry what failed; {logs}")
         raise SystemExit(1)
 
 

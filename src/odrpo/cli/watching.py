@@ -54,7 +54,7 @@ class View:
             failed = f", {len(pool.outcome.failed)} failed" if pool.outcome.failed else ""
             left = f"{len(pool.waiting) + len(pool.working)} left"
             self.console.print(
-                f"{counted(len(over), 'run')} over{failed}, {left}, {self._time_left(pool)}"
+                f"{counted(len(over), 'run')} finished{failed}, {left}, {self._time_left(pool)}"
             )
 
     def _table(self, pool: Pool, over: int) -> Group:
@@ -74,7 +74,7 @@ class View:
             )
         failed = f", [red]{len(pool.outcome.failed)} failed[/]" if pool.outcome.failed else ""
         line = Text.from_markup(
-            f"{over} over{failed}, {len(pool.working)} under way, {len(pool.waiting)} waiting; "
+            f"{over} finished{failed}, {len(pool.working)} running, {len(pool.waiting)} waiting; "
             f"{self._time_left(pool)}"
         )
         return Group(table, line)

@@ -11,6 +11,7 @@ from filelock import FileLock
 
 from odrpo import cli
 from odrpo.cli.watching import View
+from odrpo.experiments.plan import published_plan
 from odrpo.experiments.record import write
 from odrpo.experiments.runs import METHODS, plan
 from odrpo.experiments.variants import VARIANTS
@@ -63,6 +64,15 @@ def test_a_dry_run_has_a_line_for_each_in_eighty_columns(
     words = ("--tasks", "halfcheetah", "--methods", "odrpo-kl", "--out", tmp_path)
     run(monkeypatch, "reproduce", *words, "--dry-run", columns=80)
     assert "HalfCheetah-v5 odrpo-kl 30, 32-34   300,000" in capsys.readouterr().out
+
+
+def test_what_is_published_is_one_command(tmp_path: Path, monkeypatch, capsys) -> None:
+    every = published_plan()
+    run(monkeypatch, "reproduce", "--published", "--out", tmp_path, "--dry-run")
+    printed = capsys.readouterr().out
+    assert f"{len(every)} runs: 0 recorded, {len(every)} to do" in printed
+    listed = {tuple(line.split()[:2]) for line in printed.splitlines()[2:]}
+    assert listed == {(each.env, each.label) for each in every}
 
 
 def test_a_dry_run_takes_no_less_than_its_longest_run(tmp_path: Path, monkeypatch, capsys) -> None:
@@ -177,6 +187,12 @@ def test_as_many_at_once_as_there_are_cores_for_it() -> None:
         (("reproduce", "--tasks", "pong"), "tasks: there is no 'pong'"),
         (("reproduce", "--methods", "sac"), "methods: there is no 'sac'"),
         (("reproduce", "--seeds", "0"), "seeds: 0"),
+        (
+            ("reproduce", "--published", "--tasks", "taxi", "--seeds", "5"),
+            "published: that is a plan of its own; leave out --tasks, --seeds",
+        ),
+        (("reproduce", "--published", "--methods", "all"), "leave out --methods"),
+        (("reproduce", "--published", "--variants", "all"), "leave out --variants"),
         (("reproduce", "--seeds", "1.5"), "--seeds: 1.5; use a whole number"),
         (("reproduce", "--jobs", "0"), "jobs: 0"),
         (("report",), "results: there is no such folder"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
+import tyro
 from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.markup import escape
@@ -14,6 +15,7 @@ from odrpo.cli.options import optional
 from odrpo.cli.watching import View
 from odrpo.experiments.estimate import Pace, done_before, in_words, of_all
 from odrpo.experiments.findings import read_findings
+from odrpo.experiments.plan import published_plan
 from odrpo.experiments.pool import Outcome, Pool, cores
 from odrpo.experiments.record import Record, read_all
 from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
@@ -23,15 +25,18 @@ from odrpo.experiments.tables import NAMES, Results, at_a_glance
 from odrpo.files import check_folder
 from odrpo.signals import StopRequest
 
+USUAL_TASKS, USUAL_METHODS, USUAL_SEEDS = "tabular,discrete", "all", 5
+"""What is run where nothing is chosen."""
 GLANCE = ("task", *(NAMES[method] for method in OURS), "best baseline")
 """Columns of the table at a glance."""
 
 
 def reproduce(
-    tasks: str = "tabular,discrete",
-    methods: str = "all",
-    variants: Annotated[str, optional("NAMES")] = "",
-    seeds: int = 5,
+    tasks: Annotated[str | None, optional("NAMES", usual=USUAL_TASKS)] = None,
+    methods: Annotated[str | None, optional("NAMES", usual=USUAL_METHODS)] = None,
+    variants: Annotated[str | None, optional("NAMES")] = None,
+    seeds: Annotated[int | None, optional("INT", usual=USUAL_SEEDS)] = None,
+    published: tyro.conf.FlagCreatePairsOff[bool] = False,
     budget: Literal["full", "short"] = "full",
     jobs: int = cores(),
     out: Path = Path("results"),
@@ -53,6 +58,8 @@ def reproduce(
         variants: Also run these ablations of our methods (names in docs/reproduce.md, or all); an
             ablation is skipped on tasks that it does not apply to.
         seeds: Seeds per task and method, counted from the first one that was not used for tuning.
+        published: Run what is published instead: other tasks have other methods, seeds and
+            ablations, so that it goes without these options.
         budget: full: the paper's timesteps, fewer on most continuous tasks; short: a tenth of
             that, into OUT/short.
         jobs: How many runs at once, of one thread each.
@@ -61,13 +68,20 @@ def reproduce(
         dry_run: Only say what would be run, and how long it would take.
     """
     console = Console()
-    every = plan(
-        named_tasks(tasks),
-        named_methods(methods),
-        whole("seeds", seeds, 1),
-        named_variants(variants),
-        budget == "short",
-    )
+    chosen = {"tasks": tasks, "methods": methods, "variants": variants, "seeds": seeds}
+    given = ", ".join(f"--{name}" for name, value in chosen.items() if value is not None)
+    if published and given:
+        raise ValueError(f"published: that is a plan of its own; leave out {given}")
+    if published:
+        every = published_plan(budget == "short")
+    else:
+        every = plan(
+            named_tasks(USUAL_TASKS if tasks is None else tasks),
+            named_methods(USUAL_METHODS if methods is None else methods),
+            whole("seeds", USUAL_SEEDS if seeds is None else seeds, 1),
+            named_variants(variants or ""),
+            budget == "short",
+        )
     whole("jobs", jobs, 1)
     out = out / "short" if budget == "short" else out
     check_folder("out", out)

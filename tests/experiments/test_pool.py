@@ -61,6 +61,7 @@ def tables_of(record: Record) -> tuple:
         record.evaluation,
         record.largest_gap,
         record.largest_use,
+        record.refused,
         record.config,
         record.clock["timesteps"],
     )

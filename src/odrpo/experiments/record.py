@@ -73,6 +73,8 @@ class Record:
     """Of the greedy policy at the end, by episode: returns, and what a task counts besides."""
     clock: dict[str, list[float | None]] = field(default_factory=dict)
     """When timesteps were over: these and the seconds until then, thinned out; or nothing."""
+    refused: int = 0
+    """Updates of ours that were not taken; they have no part in the largest gap and use."""
 
     @property
     def label(self) -> str:

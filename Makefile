@@ -7,10 +7,10 @@ PEERS := .peers
 PEER_PIP := -m pip install -qq --disable-pip-version-check
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint reproduce report baselines bench soak peers setup clean help
+.PHONY: run test test-all test-baselines lint reproduce report baselines bench soak peers setup clean help
 
 help:  ## Say what there is
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: setup  ## Train on three of the paper's tasks, two minutes; curves go into out/
 	$(BIN)/python examples/tour.py
@@ -20,6 +20,9 @@ test: setup  ## Run the tests, but for the slow ones
 
 test-all: setup  ## Run every test, with programs that are compiled as for users
 	XLA_FLAGS= $(BIN)/python -m pytest -n 2
+
+test-baselines: baselines  ## Run the tests that need Stable-Baselines3
+	$(BIN)/python -m pytest -n 2 tests/experiments/test_pool.py -k baseline
 
 lint: setup  ## Check style and types
 	$(BIN)/ruff check .

@@ -34,8 +34,8 @@ QUESTIONS: dict[str, Question] = {
 LIKELY = 0.05
 STARRED = (
     f"A star: chance alone makes the means of these seeds so different in fewer than "
-    f"{100 * LIKELY:g} % of all ways to deal them out (an exact permutation test, not corrected "
-    "for how many there are; of three seeds against three it can't say so)."
+    f"{100 * LIKELY:g} % of all ways to deal them out (a permutation test, exact up to eight seeds "
+    "against eight, not corrected for how many there are; of three against three it can't say so)."
 )
 ABLATIONS = ("metric", *QUESTIONS, "use")
 """All of these tables, as findings name them."""

@@ -58,8 +58,8 @@ def reproduce(
         variants: Also run these ablations of our methods (names in docs/reproduce.md, or all); an
             ablation is skipped on tasks that it does not apply to.
         seeds: Seeds per task and method, counted from the first one that was not used for tuning.
-        published: Run what is published instead: other tasks have other methods, seeds and
-            ablations, so that it goes without these options.
+        published: Run exactly what is published; its tasks, methods, ablations and seeds are fixed,
+            so the four options above are refused beside it.
         budget: full: the paper's timesteps, fewer on most continuous tasks; short: a tenth of
             that, into OUT/short.
         jobs: How many runs at once, of one thread each.

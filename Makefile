@@ -7,10 +7,10 @@ PEERS := .peers
 PEER_PIP := -m pip install -qq --disable-pip-version-check
 PIP_FLAGS := -qq --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: run test test-all lint reproduce report baselines bench soak peers setup clean help
+.PHONY: run test test-all test-baselines lint reproduce report baselines bench soak peers setup clean help
 
 help:  ## Say what there is
-	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: setup  ## Train on three of the paper's tasks, two minutes; curves go into out/
 	$(BIN)/python examples/tour.py
@@ -21,16 +21,16 @@ test: setup  ## Run the tests, but for the slow ones
 test-all: setup  ## Run every test, with programs that are compiled as for users
 	XLA_FLAGS= $(BIN)/python -m pytest -n 2
 
+test-baselines: baselines  ## Run the tests that need Stable-Baselines3
+	$(BIN)/python -m pytest -n 2 tests/experiments/test_pool.py -k baseline
+
 lint: setup  ## Check style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-reproduce: setup baselines  ## The paper's experiments into results/, the discrete ones beside TRPO, PPO and A2C (hours; goes on)
-	$(BIN)/odrpo reproduce --tasks tabular,discrete --methods all --variants all --page docs/results.md
-	$(BIN)/odrpo reproduce --tasks continuous --methods odrpo-kl --variants gaussian --seeds 3 --page docs/results.md
-	$(BIN)/odrpo reproduce --tasks invertedpendulum,reacher,hopper,walker2d --methods odrpo-kl --variants paper-budget --seeds 3 --page docs/results.md
-	$(BIN)/odrpo reproduce --tasks elsewhere --methods odrpo-kl --seeds 1 --page docs/results.md
+reproduce: setup baselines  ## All runs that are published, into results/ and docs/results.md (hours; goes on)
+	$(BIN)/odrpo reproduce --published --page docs/results.md
 
 report: setup  ## All results as one page, results/report.html
 	$(BIN)/odrpo report results

@@ -18,6 +18,7 @@ from odrpo.experiments.page import results_page
 from odrpo.experiments.record import read_all
 from odrpo.experiments.results import Results
 from odrpo.experiments.tables import at_a_glance, every_table
+from odrpo.experiments.variants import VARIANTS
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
@@ -63,15 +64,16 @@ def test_the_shipped_problem_comes_from_its_script(tmp_path) -> None:
 def test_the_results_are_those_of_the_records() -> None:
     """`odrpo reproduce --page docs/results.md` makes the page; the README has its summary."""
     results, page = ROOT / "results", ROOT / "docs" / "results.md"
-    records = read_all(results)
-    expected = results_page(records, read_findings(results), page, results / "figures")
+    records, findings = read_all(results), read_findings(results)
+    tables = every_table(records), every_ablation(records, findings.ablations)
+    expected = results_page(records, findings, page, results / "figures", *tables)
     assert page.read_text() == expected
     glance = at_a_glance(Results(records))
     assert glance.markdown() in (ROOT / "README.md").read_text()
-    tables = [*every_table(records), *every_ablation(records, read_findings(results).ablations)]
+    every = [glance, *tables[0], *tables[1]]
     files = {path.name for path in (results / "tables").iterdir()}
-    assert files == {f"{t.name}.{k}" for t in [glance, *tables] for k in ("md", "tex")}
-    for table in (glance, *tables):
+    assert files == {f"{table.name}.{kind}" for table in every for kind in ("md", "tex")}
+    for table in every:
         whole = results / "tables" / table.name
         assert table.markdown() in whole.with_suffix(".md").read_text()
         assert whole.with_suffix(".tex").read_text() == table.latex()
@@ -79,6 +81,11 @@ def test_the_results_are_those_of_the_records() -> None:
 
 def test_every_ablation_says_what_it_shows() -> None:
     assert read_findings(ROOT / "results").ablations.keys() == set(ABLATIONS)
+
+
+def test_every_ablation_is_named_where_the_help_says() -> None:
+    text = (ROOT / "docs" / "reproduce.md").read_text()
+    assert [name for name in VARIANTS if f"`{name}`" not in text] == []
 
 
 @pytest.mark.parametrize("table", ["results/benchmarks/trust.md", "results/soak.md"])

@@ -67,7 +67,7 @@ def test_on_a_terminal_it_has_a_line_for_each(tmp_path: Path) -> None:
     assert "25,000" in text
     assert "12.5" in text
     assert "3 min" in text  # three times as much as took a minute
-    assert "0 over, 1 under way, 1 waiting" in text
+    assert "0 finished, 1 running, 1 waiting" in text
 
 
 def test_elsewhere_it_tells_what_is_over(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_elsewhere_it_tells_what_is_over(tmp_path: Path) -> None:
     pool.outcome.done.append(RUN)
     pool.outcome.failed[Run("Taxi-v4", "ppo", 0, 1)] = "why"
     text = shown(pool, terminal=False)
-    assert text.startswith("2 runs over, 1 failed, 0 left")
+    assert text.startswith("2 runs finished, 1 failed, 0 left")
 
 
 def test_the_last_run_is_not_shared_out(tmp_path: Path) -> None:

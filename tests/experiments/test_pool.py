@@ -61,6 +61,7 @@ def tables_of(record: Record) -> tuple:
         record.evaluation,
         record.largest_gap,
         record.largest_use,
+        record.refused,
         record.config,
         record.clock["timesteps"],
     )
@@ -204,19 +205,20 @@ def test_a_folder_with_other_settings_is_refused(tmp_path: Path) -> None:
 
 def test_baselines_record_every_episode(tmp_path: Path) -> None:
     pytest.importorskip("sb3_contrib")
-    runs = [
-        Run("CliffWalking-v1", "trpo", 0, 3_000),
-        Run("CartPole-v1", "ppo", 0, 3_000),
-        Run("Acrobot-v1", "a2c", 0, 3_000),
-    ]
-    outcome = Pool(tmp_path, runs, jobs=2).work(quiet, never)
+    longest = {
+        Run("CliffWalking-v1", "trpo", 0, 3_000): 200,
+        Run("CartPole-v1", "ppo", 0, 16_000): 500,
+        Run("Acrobot-v1", "a2c", 0, 24_000): 500,
+    }
+    outcome = Pool(tmp_path, list(longest), jobs=2).work(quiet, never)
     assert not outcome.failed
-    for run in runs:
+    for run, limit in longest.items():
         record = read(run.record_file(tmp_path))
-        assert record.played[-1, 0] <= 3_000
-        # All timesteps belong to an episode, but for those that had not ended.
-        unfinished = 500 * record.config["n_envs"]
-        assert 3_000 - unfinished <= record.played[:, 2].sum() <= 3_000
+        assert record.played[-1, 0] <= run.timesteps
+        # All timesteps belong to an episode, but for those of one in each environment that had not
+        # ended: budgets are more than these can hold.
+        unfinished = limit * record.config["n_envs"]
+        assert 0 < run.timesteps - unfinished < record.played[:, 2].sum() <= run.timesteps
         assert record.updates == {}
         assert 0 < record.clock["seconds"][0] < record.clock["seconds"][-1] <= record.seconds
 
@@ -239,6 +241,26 @@ def test_a_baseline_can_be_stopped(tmp_path: Path) -> None:
     assert outcome.stopped
     assert time.monotonic() - began < 50
     assert not run.record_file(tmp_path).exists()
+
+
+@pytest.mark.slow
+def test_a_killed_baseline_begins_anew_and_ends_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("sb3_contrib")
+    run = Run("Acrobot-v1", "ppo", 0, 40_000)  # what it sees is normalised
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    command = [sys.executable, "-m", "odrpo.experiments.worker", json.dumps(asdict(run))]
+    here = str(os.getpid())
+    subprocess.run([*command, str(whole), here], check=True)
+    process = subprocess.Popen([*command, str(killed), here])
+    while process.poll() is None and read_status(run.folder(killed)).get("done", 0) < 5_000:
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert not run.record_file(killed).exists()
+    subprocess.run([*command, str(killed), here], check=True)
+    records = [read(run.record_file(out)) for out in (whole, killed)]
+    assert len(records[0].played) > 50
+    assert tables_of(records[0]) == tables_of(records[1])
 
 
 def test_without_the_extra_a_baseline_says_what_to_install(tmp_path: Path) -> None:

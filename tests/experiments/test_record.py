@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import odrpo
+from odrpo.experiments import ours
 from odrpo.experiments.record import (
     CERTIFICATE,
     Record,
@@ -17,7 +18,9 @@ from odrpo.experiments.record import (
     thinned,
     write,
 )
+from odrpo.experiments.runs import Run
 from tests.experiments.made_up import made_up
+from tests.faults import NETWORK
 
 
 def same(one: Record, other: Record) -> bool:
@@ -33,6 +36,26 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
     write(record, file)
     assert same(read(file), record)
     assert [found.label for found in read_all(tmp_path)] == ["odrpo-kl+held-beta"]
+
+
+def test_records_of_before_updates_were_counted_have_none_refused(tmp_path: Path) -> None:
+    file = tmp_path / "record.json.gz"
+    write(made_up("CartPole-v1", "odrpo-kl", refused=3), file)
+    assert read(file).refused == 3
+    values = json.loads(gzip.decompress(file.read_bytes()))
+    del values["refused"]
+    file.write_bytes(gzip.compress(json.dumps(values).encode()))
+    assert read(file).refused == 0
+
+
+def test_a_record_says_how_many_updates_were_refused(tmp_path: Path, monkeypatch) -> None:
+    settings = NETWORK | {"policy_rate": 0.3, "farthest": 1.0}
+    model = odrpo.ODRPO("CartPole-v1", **settings)
+    monkeypatch.setattr(ours, "model_of", lambda run: model)
+    with pytest.warns(RuntimeWarning, match="was refused"):
+        record = ours.run_ours(Run("CartPole-v1", "odrpo-kl", 0, 64), tmp_path, lambda: False)
+    assert record is not None
+    assert record.refused == model.records.refused > 0
 
 
 def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -69,6 +92,7 @@ def test_what_is_no_record_is_refused(tmp_path: Path, values: object) -> None:
         {"timesteps": "x"},
         {"taken": 0},
         {"seconds": None},
+        {"refused": -1},
         {"machine": None},
         {"updates": {"beta": [1.0]}},
         {"updates": {name: [1.0] * (2 if name == "gap" else 1) for name in CERTIFICATE}},

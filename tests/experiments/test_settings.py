@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from odrpo.experiments.ours import model_of
+from odrpo.experiments.plan import published_plan
+from odrpo.experiments.record import read_all
 from odrpo.experiments.runs import OURS, Run
 from odrpo.experiments.settings import expected, is_outdated
 from odrpo.experiments.variants import VARIANTS
@@ -52,3 +55,18 @@ def test_the_same_of_baselines() -> None:
     record = made_up("CartPole-v1", "ppo", config=expected(run))
     assert not is_outdated(record, run)
     assert is_outdated(replace(record, config=record.config | {"n_epochs": 1}), run)
+    # What is no longer set is by default now; a record says only what was not.
+    assert is_outdated(replace(record, config=record.config | {"target_kl": 0.5}), run)
+    fewer = {name: value for name, value in record.config.items() if name != "gamma"}
+    assert is_outdated(replace(record, config=fewer), run)
+
+
+def test_what_is_published_is_not_outdated() -> None:
+    planned = {(run.env, run.label, run.seed): run for run in published_plan()}
+    records = read_all(Path(__file__).parents[2] / "results")
+    outdated = [
+        f"{record.env} {record.label} seed {record.seed}"
+        for record in records
+        if is_outdated(record, planned[record.env, record.label, record.seed])
+    ]
+    assert outdated == []

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from odrpo.experiments import statistics
 from odrpo.experiments.figures import PLACES
@@ -47,6 +48,24 @@ def test_intervals_hold_the_mean_as_often_as_they_say() -> None:
         low, high = statistics.interval(rng.normal(size=30))
         held += low <= 0 <= high
     assert 85 <= held <= 99
+
+
+def test_of_many_seeds_chance_is_estimated() -> None:
+    """Fifteen a side have 155 million ways."""
+    rng = np.random.default_rng(2)
+    one, other = rng.normal(size=15), rng.normal(size=15)
+    for shift in (0.0, 0.5, 1.0):
+        likely = stats.ttest_ind(one + shift, other).pvalue
+        assert statistics.by_chance(one + shift, other) == pytest.approx(likely, abs=0.02)
+    assert 0 < statistics.by_chance(one + 10, other) < 1e-3
+    assert statistics.by_chance(one, other) == statistics.by_chance(one, other)
+
+
+def test_the_estimate_is_that_of_all_ways(monkeypatch) -> None:
+    one, other = np.arange(8.0), np.arange(8.0) + 2.5
+    exact = statistics.by_chance(one, other)
+    monkeypatch.setattr(statistics, "MOST_WAYS", 0)
+    assert statistics.by_chance(one, other) == pytest.approx(exact, abs=0.01)
 
 
 def test_curves_on_a_grid_are_where_all_of_them_are() -> None:

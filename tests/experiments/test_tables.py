@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from odrpo.experiments import statistics
 from odrpo.experiments.ablations import QUESTIONS, every_ablation
 from odrpo.experiments.cells import best_mean
 from odrpo.experiments.limits import limits
@@ -254,6 +255,14 @@ def test_nothing_stays_of_records_that_are_gone(tmp_path: Path) -> None:
     assert (tmp_path / "figures" / "certificates.png").exists()
     publish([made_up("CartPole-v1", "ppo")], tmp_path)
     assert not (tmp_path / "figures" / "certificates.png").exists()
+
+
+def test_each_comparison_is_made_once(tmp_path: Path, monkeypatch) -> None:
+    asked = []
+    monkeypatch.setattr(statistics, "by_chance", lambda *values: asked.append(values) or 1.0)
+    record = made_up("CartPole-v1", "odrpo-kl")
+    publish([record, made_up("CartPole-v1", "odrpo-kl", variant="held-beta")], tmp_path)
+    assert len(asked) == 1
 
 
 def test_runs_without_updates_have_no_certificates(tmp_path: Path) -> None:

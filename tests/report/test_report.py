@@ -252,7 +252,9 @@ def page(tmp_path: Path):
     if CHROMIUM is None:
         pytest.skip("there is no Chromium")
     records = some_records()
-    hostile = made_up("CartPole-v1", "odrpo-kl", 7, commit=HOSTILE, config={HOSTILE: HOSTILE})
+    hostile = made_up(
+        "CartPole-v1", "odrpo-kl", 7, commit=HOSTILE, config={HOSTILE: HOSTILE}, refused=3
+    )
     other = made_up(HOSTILE, "odrpo-kl", 8)
     (tmp_path / "report.html").write_text(
         build_report([*records, hostile, other], HOSTILE_FINDINGS)
@@ -358,6 +360,7 @@ def test_runs_are_listed_found_and_shown(page) -> None:
     page.wait_for_selector("#run-gap canvas")
     assert page.locator("#run-gap canvas").count() == 1
     assert "radius" in page.inner_text("#run-config")
+    assert "refused" not in page.inner_text("#run-facts")
     assert page.errors == []
 
 
@@ -402,6 +405,7 @@ def test_hostile_texts_stay_texts(page) -> None:
     page.click("#list tbody tr >> nth=0")
     page.wait_for_selector("#run-title:text('seed 7')")
     assert HOSTILE in page.inner_text("#run-config")
+    assert "3 updates refused" in page.inner_text("#run-facts")
     assert page.evaluate("() => window.hurt") is None
     assert page.errors == []
 

@@ -1,10 +1,10 @@
 """`odrpo reproduce`: the paper's experiments beside its baselines, then tables and figures."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
+import tyro
 from filelock import FileLock, Timeout
 from rich.console import Console
 from rich.markup import escape
@@ -13,28 +13,33 @@ from rich.table import Table
 from odrpo.arguments import whole
 from odrpo.cli.options import optional
 from odrpo.cli.watching import View
-from odrpo.experiments.estimate import Pace, done_before, in_words
+from odrpo.experiments.estimate import Pace, done_before, in_words, of_all
 from odrpo.experiments.findings import read_findings
-from odrpo.experiments.pool import Outcome, Pool
+from odrpo.experiments.plan import published_plan
+from odrpo.experiments.pool import Outcome, Pool, cores
 from odrpo.experiments.record import Record, read_all
+from odrpo.experiments.results import NAMES, Results
 from odrpo.experiments.runs import OURS, Run, named_methods, named_tasks, named_variants, plan
 from odrpo.experiments.settings import is_outdated
 from odrpo.experiments.table import counted
-from odrpo.experiments.tables import NAMES, Results, at_a_glance
+from odrpo.experiments.tables import at_a_glance
 from odrpo.files import check_folder
 from odrpo.signals import StopRequest
 
+USUAL_TASKS, USUAL_METHODS, USUAL_SEEDS = "tabular,discrete", "all", 5
+"""What is run where nothing is chosen."""
 GLANCE = ("task", *(NAMES[method] for method in OURS), "best baseline")
 """Columns of the table at a glance."""
 
 
 def reproduce(
-    tasks: str = "tabular,discrete",
-    methods: str = "all",
-    variants: Annotated[str, optional("NAMES")] = "",
-    seeds: int = 5,
+    tasks: Annotated[str | None, optional("NAMES", usual=USUAL_TASKS)] = None,
+    methods: Annotated[str | None, optional("NAMES", usual=USUAL_METHODS)] = None,
+    variants: Annotated[str | None, optional("NAMES")] = None,
+    seeds: Annotated[int | None, optional("INT", usual=USUAL_SEEDS)] = None,
+    published: tyro.conf.FlagCreatePairsOff[bool] = False,
     budget: Literal["full", "short"] = "full",
-    jobs: int = max(1, os.cpu_count() or 1),
+    jobs: int = cores(),
     out: Path = Path("results"),
     page: Annotated[Path | None, optional("FILE")] = None,
     dry_run: bool = False,
@@ -51,24 +56,33 @@ def reproduce(
             lunarlandercontinuous, invertedpendulum, reacher, hopper, walker2d, halfcheetah, ant;
             tabular, discrete, continuous; all of these; elsewhere: tasks beyond the paper.
         methods: odrpo-kl, odrpo-wasserstein, odrpo-sinkhorn, trpo, ppo, a2c; odrpo, baselines; all.
-        variants: Also ours with one thing changed, by its name, or all; each is for certain tasks,
-            most for cartpole and acrobot, and is left out elsewhere.
-        seeds: How many of each, from the first that its settings were not tuned on.
-        budget: full is the paper's, or ours where less will do; short is a tenth of it, into
-            OUT/short.
+        variants: Also run these ablations of our methods (names in docs/reproduce.md, or all); an
+            ablation is skipped on tasks that it does not apply to.
+        seeds: Seeds per task and method, counted from the first one that was not used for tuning.
+        published: Run exactly what is published; its tasks, methods, ablations and seeds are fixed,
+            so the four options above are refused beside it.
+        budget: full: the paper's timesteps, fewer on most continuous tasks; short: a tenth of
+            that, into OUT/short.
         jobs: How many runs at once, of one thread each.
         out: Where records, tables and figures go.
-        page: The page of results in Markdown; else OUT/results.md.
+        page: Where to write the Markdown results (default: OUT/results.md).
         dry_run: Only say what would be run, and how long it would take.
     """
     console = Console()
-    every = plan(
-        named_tasks(tasks),
-        named_methods(methods),
-        whole("seeds", seeds, 1),
-        named_variants(variants),
-        budget == "short",
-    )
+    chosen = {"tasks": tasks, "methods": methods, "variants": variants, "seeds": seeds}
+    given = ", ".join(f"--{name}" for name, value in chosen.items() if value is not None)
+    if published and given:
+        raise ValueError(f"published: that is a plan of its own; leave out {given}")
+    if published:
+        every = published_plan(budget == "short")
+    else:
+        every = plan(
+            named_tasks(USUAL_TASKS if tasks is None else tasks),
+            named_methods(USUAL_METHODS if methods is None else methods),
+            whole("seeds", USUAL_SEEDS if seeds is None else seeds, 1),
+            named_variants(variants or ""),
+            budget == "short",
+        )
     whole("jobs", jobs, 1)
     out = out / "short" if budget == "short" else out
     check_folder("out", out)
@@ -94,9 +108,8 @@ def reproduce(
         console.print("stopped; the same command goes on")
         raise SystemExit(stop.exit_code)
     if outcome.failed:
-        console.print(
-            f"the same command tries again what failed; logs are in {escape(str(out / 'runs'))}"
-        )
+        logs = f"logs are in {escape(str(out / 'runs'))}"
+        console.print(f"run the same command again to retry what failed; {logs}")
         raise SystemExit(1)
 
 
@@ -119,10 +132,9 @@ def _missing(every: Sequence[Run], out: Path, jobs: int, console: Console) -> li
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     pace = Pace(records)
     seconds = [pace.seconds(run, done_before(run, out)) for run in missing]
-    left = sum(seconds) / min(jobs, max(1, len(missing)))
     console.print(
         f"{counted(len(every), 'run')}: {len(every) - len(missing)} recorded, {len(missing)} to do"
-        + (f", about {in_words(left)} with {jobs} at once" if missing else "")
+        + (f", about {in_words(of_all(seconds, jobs))} with {jobs} at once" if missing else "")
     )
     return missing
 
@@ -150,22 +162,22 @@ def _publish(out: Path, page: Path | None, console: Console) -> None:
 
 def _glance(records: Sequence[Record]) -> Table:
     """What of the table at a glance fits a terminal."""
-    whole = at_a_glance(Results(records))
+    full = at_a_glance(Results(records))
     table = Table(box=None, pad_edge=False, title="mean return over the last tenth of training")
     table.add_column("task")
     for column in GLANCE[1:]:
         table.add_column(column.removeprefix("ODRPO-"), justify="right")
-    for row in whole.rows:
+    for row in full.rows:
         if not row[0].text:  # the task above, with a larger budget
             continue
-        cells = dict(zip(whole.header, row, strict=True))
+        cells = dict(zip(full.header, row, strict=True))
         table.add_row(*(escape(cells[column].text) for column in GLANCE))
     return table
 
 
 def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    # Names are to be typed: where there is little room, seeds go into several lines.
+    # Names are to be typed: where there is no room (80 columns are), seeds go into several lines.
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
     for column in ("task", "method"):
         table.add_column(column, no_wrap=True)
     table.add_column("seeds", justify="right", overflow="fold")
@@ -176,7 +188,18 @@ def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
     for run in runs:
         alike.setdefault((run.env, run.label), []).append(run)
     for (env, label), same in alike.items():
-        seeds = " ".join(str(run.seed) for run in same)
         time = in_words(pace.seconds(same[0]))
+        seeds = _in_ranges([run.seed for run in same])
         table.add_row(env, label, seeds, f"{same[0].timesteps:,}", time)
     return table
+
+
+def _in_ranges(seeds: Sequence[int]) -> str:
+    """Those that follow each other by the first and the last: 30, 32-34."""
+    ranges: list[list[int]] = []
+    for seed in sorted(seeds):
+        if ranges and seed == ranges[-1][-1] + 1:
+            ranges[-1].append(seed)
+        else:
+            ranges.append([seed])
+    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else f"{r[0]}" for r in ranges)

@@ -11,7 +11,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from odrpo.experiments.estimate import Pace, in_words
+from odrpo.experiments.estimate import Pace, in_words, of_all
 from odrpo.experiments.pool import Pool, Worker
 from odrpo.experiments.record import Record, read
 from odrpo.experiments.status import read_status
@@ -54,7 +54,7 @@ class View:
             failed = f", {len(pool.outcome.failed)} failed" if pool.outcome.failed else ""
             left = f"{len(pool.waiting) + len(pool.working)} left"
             self.console.print(
-                f"{counted(len(over), 'run')} over{failed}, {left}, {self._time_left(pool)}"
+                f"{counted(len(over), 'run')} finished{failed}, {left}, {self._time_left(pool)}"
             )
 
     def _table(self, pool: Pool, over: int) -> Group:
@@ -74,7 +74,7 @@ class View:
             )
         failed = f", [red]{len(pool.outcome.failed)} failed[/]" if pool.outcome.failed else ""
         line = Text.from_markup(
-            f"{over} over{failed}, {len(pool.working)} under way, {len(pool.waiting)} waiting; "
+            f"{over} finished{failed}, {len(pool.working)} running, {len(pool.waiting)} waiting; "
             f"{self._time_left(pool)}"
         )
         return Group(table, line)
@@ -89,5 +89,4 @@ class View:
     def _time_left(self, pool: Pool) -> str:
         left = [self.pace.seconds(run, pool.before.get(run, 0)) for run in pool.waiting]
         left += [self._left(pool, w, read_status(w.run.folder(pool.out))) for w in pool.working]
-        at_once = max(1, min(pool.jobs, len(left)))
-        return f"about {in_words(max([0.0, *left, sum(left) / at_once]))} left"
+        return f"about {in_words(of_all(left, pool.jobs))} left"

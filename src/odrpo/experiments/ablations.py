@@ -7,7 +7,7 @@ import numpy as np
 
 from odrpo.experiments import statistics
 from odrpo.experiments.cells import best_mean, every_seed
-from odrpo.experiments.record import UPDATES, Record
+from odrpo.experiments.record import UPDATES, Record, labelled
 from odrpo.experiments.results import NAMES, Results
 from odrpo.experiments.runs import OURS
 from odrpo.experiments.table import Cell, Table, number
@@ -34,8 +34,9 @@ QUESTIONS: dict[str, Question] = {
 }
 LIKELY = 0.05
 STARRED = (
-    f"A star: p < {LIKELY:g} against the preset (two-sided permutation test of the means, not "
-    "corrected for the number of comparisons; with three seeds a side p is at least 0.1)."
+    f"A star: p < {LIKELY:g} against the preset (two-sided permutation test of the means, exact up "
+    "to eight seeds a side, not corrected for the number of comparisons; with three seeds a side p "
+    "is at least 0.1)."
 )
 ABLATIONS = ("metric", *QUESTIONS, "use")
 """All of these tables, as findings name them."""
@@ -72,7 +73,7 @@ def _use(results: Results, finding: str | None) -> Table:
     rows = []
     for env in results.envs:
         for method in OURS:
-            labels = [f"{method}+{variant}" if variant else method for variant in variants]
+            labels = [labelled(method, variant) for variant in variants]
             cells = [_share(results.of(env, label)) for label in labels]
             if any(cell.text != "-" for cell in cells[1:]):
                 rows.append([Cell(env), Cell(NAMES[method]), *cells])

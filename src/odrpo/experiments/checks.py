@@ -14,6 +14,7 @@ def check_values(values: dict[str, Any], certificate: Sequence[str], clock: Sequ
         _check_is(str, name, values[name])
     for name, least in (("seed", 0), ("timesteps", 1), ("taken", 1)):
         whole(name, values[name], least)
+    whole("refused", values.get("refused", 0))
     finite("seconds", values["seconds"])
     for name in ("config", "versions", "machine", "updates", "evaluation"):
         _check_is(dict, name, values[name])

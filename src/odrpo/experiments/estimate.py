@@ -38,6 +38,11 @@ class Pace:
         return self.factor * _roughly(run.env, run.method, left)
 
 
+def of_all(seconds: Sequence[float], jobs: int) -> float:
+    """Until all runs are over, so many at once: no less than the longest takes."""
+    return max([0.0, *seconds, sum(seconds) / jobs])
+
+
 def done_before(run: Run, out: Path) -> int:
     """The timesteps from which a run that was stopped goes on; baselines begin anew."""
     return read_status(run.folder(out)).get("done", 0) if run.method in OURS else 0

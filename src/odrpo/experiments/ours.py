@@ -54,6 +54,7 @@ def run_ours(run: Run, folder: Path, stop: Callable[[], bool]) -> Record | None:
         clock=thinned(records.updates, CLOCK),
         largest_gap=model.records.largest_gap,
         largest_use=model.records.largest_use,
+        refused=model.records.refused,
         evaluation=play(model, run.env, model.max_steps),
     )
 

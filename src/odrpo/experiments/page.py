@@ -4,17 +4,22 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from odrpo.experiments.ablations import every_ablation
 from odrpo.experiments.figures import CERTIFICATES, CURVES, drawable
 from odrpo.experiments.findings import Findings
 from odrpo.experiments.limits import limits
 from odrpo.experiments.record import UPDATES, Record
 from odrpo.experiments.results import Results
-from odrpo.experiments.table import counted
-from odrpo.experiments.tables import every_table
+from odrpo.experiments.table import Table, counted
 
 
-def results_page(records: Sequence[Record], findings: Findings, page: Path, figures: Path) -> str:
+def results_page(
+    records: Sequence[Record],
+    findings: Findings,
+    page: Path,
+    figures: Path,
+    tables: Sequence[Table],
+    ablations: Sequence[Table],
+) -> str:
     """All of it in Markdown; `page` is where it goes, so that its pictures are found."""
     where = Path(os.path.relpath(figures, page.parent)).as_posix()
     parts = [
@@ -26,7 +31,7 @@ def results_page(records: Sequence[Record], findings: Findings, page: Path, figu
         *_compared(findings),
         "## Tables",
     ]
-    for table in every_table(records):
+    for table in tables:
         parts += [f"### {table.title}", table.markdown()]
     drawn = drawable(Results(records))
     if any(name in drawn for name in CURVES):
@@ -47,7 +52,6 @@ def results_page(records: Sequence[Record], findings: Findings, page: Path, figu
             "radius the exact step used, and how far at most it can be from the best policy in the "
             "ball.",
         ]
-    ablations = every_ablation(records, findings.ablations)
     if ablations:
         parts += ["## One thing changed at a time"]
         for table in ablations:

@@ -16,6 +16,13 @@ ONE_THREAD = ("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREA
 SECONDS_TO_STOP = 60.0
 
 
+def cores() -> int:
+    """How many there are for this process: batch systems and containers may give it fewer."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @dataclass
 class Worker:
     """A run that is under way."""

@@ -8,7 +8,8 @@ from odrpo.experiments.figures import CERTIFICATES, CURVES, every_figure
 from odrpo.experiments.findings import read_findings
 from odrpo.experiments.page import results_page
 from odrpo.experiments.record import Record
-from odrpo.experiments.tables import Results, at_a_glance, possible_tables
+from odrpo.experiments.results import Results
+from odrpo.experiments.tables import at_a_glance, possible_tables
 from odrpo.files import put
 
 
@@ -21,8 +22,9 @@ def publish(records: Sequence[Record], out: Path, page: Path | None = None) -> l
         return []
     findings, results = read_findings(out), Results(records)
     tables, figures, page = out / "tables", out / "figures", page or out / "results.md"
-    every = (*possible_tables(results), *possible_ablations(results, findings.ablations))
-    for table in (at_a_glance(results), *every):
+    every = possible_tables(results)
+    ablations = possible_ablations(results, findings.ablations)
+    for table in (at_a_glance(results), *every, *ablations):
         some = bool(table.rows)
         text = f"# {table.title}\n\n{table.markdown()}\n"
         _write(tables / f"{table.name}.md", text if some else None)
@@ -30,7 +32,8 @@ def publish(records: Sequence[Record], out: Path, page: Path | None = None) -> l
     drawn = every_figure(records)
     for name in (*CURVES, CERTIFICATES):
         _write(figures / f"{name}.png", drawn.get(name))
-    put(page, results_page(records, findings, page, figures))
+    shown = [[table for table in group if table.rows] for group in (every, ablations)]
+    put(page, results_page(records, findings, page, figures, *shown))
     return [tables, *([figures] if drawn else []), page]
 
 

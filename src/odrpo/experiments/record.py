@@ -73,11 +73,18 @@ class Record:
     """Of the greedy policy at the end, by episode: returns, and what a task counts besides."""
     clock: dict[str, list[float | None]] = field(default_factory=dict)
     """When timesteps were over: these and the seconds until then, thinned out; or nothing."""
+    refused: int = 0
+    """Updates of ours that were not taken; they have no part in the largest gap and use."""
 
     @property
     def label(self) -> str:
         """The method with its variant."""
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return labelled(self.method, self.variant)
+
+
+def labelled(method: str, variant: str) -> str:
+    """What runs of a method with a variant, or none, go by."""
+    return f"{method}+{variant}" if variant else method
 
 
 def columns(episodes: list[Episode]) -> np.ndarray:

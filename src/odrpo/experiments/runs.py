@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from odrpo.experiments.record import file_of
+from odrpo.experiments.record import file_of, labelled
 from odrpo.experiments.variants import CLASSIC, FINITE, VARIANTS, variant_of
 from odrpo.presets import TASKS
 
@@ -54,7 +54,7 @@ class Run:
     @property
     def label(self) -> str:
         """The method with its variant."""
-        return f"{self.method}+{self.variant}" if self.variant else self.method
+        return labelled(self.method, self.variant)
 
     @property
     def name(self) -> str:

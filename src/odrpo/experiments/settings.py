@@ -16,12 +16,14 @@ ANY_SIZES = Sizes(None, 0, 0)
 
 
 def is_outdated(record: Record, run: Run) -> bool:
-    """Whether it had another budget, or other settings: those not known yet were the defaults."""
+    """Whether it had another budget, or other settings: ours not known yet were the defaults."""
+    if record.timesteps != run.timesteps:
+        return True
+    if run.method not in OURS:
+        return record.config != expected(run)
     known = expected(run) if run.env in TASKS else {}  # elsewhere they depend on the sizes
-    before = (Config().to_json() if run.method in OURS else known) | record.config
-    return record.timesteps != run.timesteps or any(
-        before[name] != value for name, value in known.items()
-    )
+    before = Config().to_json() | record.config
+    return any(before[name] != value for name, value in known.items())
 
 
 def expected(run: Run) -> dict[str, Any]:

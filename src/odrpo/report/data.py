@@ -154,6 +154,7 @@ def _run(record: Record, method: Json, configs: list[Json], points: int) -> Json
         "seconds": record.seconds,
         "gap": _short(record.largest_gap),
         "use": _short(record.largest_use),
+        "refused": record.refused,
         "updates": _certificates(record, points),
         "returns": _histogram(returns),
         "config": configs.index(record.config),

@@ -294,7 +294,8 @@ function showRun(number) {
   byId("run-facts").textContent =
     `${run.timesteps.toLocaleString("en")} timesteps, ${run.episodes.toLocaleString("en")} episodes, ${short(run.seconds)} s of training; ` +
     `last tenth ${short(run.last)}, greedy ${short(run.greedy)} over ${run.returns.episodes} episodes` +
-    (run.gap === null ? "" : `; largest gap of all updates ${short(run.gap)}, largest use of the radius ${short(run.use)}`);
+    (run.gap === null ? "" : `; largest gap of all updates ${short(run.gap)}, largest use of the radius ${short(run.use)}`) +
+    (run.refused > 0 ? `; ${run.refused.toLocaleString("en")} updates refused` : "");
   const found = data.tasks[run.env].axes.timesteps;
   const seeds = data.runs.filter((other) => other.env === run.env && other.label === run.label);
   const values = found.methods[run.label].seeds[seeds.indexOf(run)];

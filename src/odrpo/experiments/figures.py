@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, NullFormatter
 
 from odrpo.experiments import published, statistics
 from odrpo.experiments.record import CLOCK, Record
@@ -43,6 +43,10 @@ PLACES: dict[str, Place] = {
 }
 HELD = ("seconds",)
 """Where a method's first seed may begin after others ended: its programs are compiled first."""
+LOGARITHMIC = ("episodes", "seconds")
+"""Where one method may go on for a hundred times as long as another."""
+DECADES = 3
+"""So much of an axis of seconds: before that are a few episodes alone."""
 CURVES = {f"curves_{place}": place for place in PLACES}
 """Figures by name, and what is on their x axis."""
 CERTIFICATES = "certificates"
@@ -75,14 +79,12 @@ def curves(results: Results, against: str) -> Figure:
     columns = min(len(results.envs), COLUMNS)
     figure, grid = _panels(len(results.envs), columns)
     for axes, env in zip(grid, results.envs, strict=False):
-        middles = []
+        middles, last = [], 0.0
         for method in METHODS:
-            runs = [
-                np.stack([PLACES[against](record), statistics.curve(record)[:, 1]], axis=1)
-                for record in results.of(env, method)
-                if len(record.played)
-            ]
-            middles.append(_draw(axes, runs, COLOURS[method], NAMES[method], against in HELD))
+            runs = [placed(record, against) for record in results.of(env, method)]
+            places, values = on_grid(runs, against)
+            middles.append(_draw(axes, places, values, COLOURS[method], NAMES[method]))
+            last = max([last, *places[-1:]])
         best = max(v.mean for m, v in published.LAST_TENTH[env].items() if m in OURS)
         axes.axhline(best, color="grey", ls="--", lw=1, label="the paper's best ODRPO")
         lines, optimum = [best], TASKS[env].optimum
@@ -91,15 +93,34 @@ def curves(results: Results, against: str) -> Figure:
             lines.append(optimum)
         axes.set_title(env)
         axes.set_xlabel({"seconds": "seconds of training"}.get(against, against))
-        if against == "episodes":  # those that fail have ten times fewer: theirs are long
+        if against in LOGARITHMIC:
             axes.set_xscale("log")
-            axes.set_xlim(left=WINDOW)
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+            begin = WINDOW if against == "episodes" else last / 10**DECADES
+            if begin < last:
+                axes.set_xlim(left=begin)
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter("{x:g}" if against == "seconds" else EngFormatter(sep=""))
         _limit(axes, middles, lines)
     for axes in grid[::columns]:
         axes.set_ylabel(f"return, mean of {WINDOW} episodes")
     _legend(figure, grid)
     return figure
+
+
+def placed(record: Record, against: str) -> np.ndarray:
+    """Where the episodes of a run lie, and the mean return until there, (E, 2).
+
+    Of those that end at once in a batch the last stands for all.
+    """
+    run = np.stack([PLACES[against](record), statistics.curve(record)[:, 1]], axis=1)
+    return run[np.diff(run[:, 0], append=np.inf) > 0]
+
+
+def on_grid(
+    runs: Sequence[np.ndarray], against: str, points: int = 200
+) -> tuple[np.ndarray, np.ndarray]:
+    """These of several seeds at the same places, (P,) and (seeds, P)."""
+    return statistics.on_grid(runs, points, against in HELD, against in LOGARITHMIC)
 
 
 def certificates(results: Results) -> Figure:
@@ -172,11 +193,10 @@ def _gap(updates: dict) -> np.ndarray:
     return np.maximum(gap, 1e-12)
 
 
-def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str, held: bool) -> np.ndarray:
-    """The seeds of a method; returns their interquartile mean on an even grid."""
-    if not runs:
-        return np.zeros(0)
-    grid, values = statistics.on_grid(runs, held=held)
+def _draw(axes: Axes, grid: np.ndarray, values: np.ndarray, colour: str, name: str) -> np.ndarray:
+    """The seeds of a method; returns their interquartile mean."""
+    if not len(grid):
+        return grid
     for run in values:
         axes.plot(grid, run, color=colour, lw=0.5, alpha=0.3)
     middle = statistics.interquartile_mean(values)

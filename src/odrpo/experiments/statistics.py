@@ -87,18 +87,25 @@ def by_chance(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def on_grid(
-    curves: Sequence[np.ndarray], points: int = 200, held: bool = False
+    curves: Sequence[np.ndarray], points: int = 200, held: bool = False, early: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Several curves at the same places, (P,) and (seeds, P): only where all of them are.
 
-    Held: wherever one of them is; others stay as they end there, or as they begin.
+    Held: wherever one of them is; others stay as they end there, or as they begin. Early: more of
+    the places are at the beginning, which a logarithmic axis stretches.
     """
     curves = [part for part in curves if len(part)]
     if not curves:
         return np.zeros(0), np.zeros((0, 0))
-    earliest, latest = (min, max) if held else (max, min)
-    first, last = earliest(part[0, 0] for part in curves), latest(part[-1, 0] for part in curves)
-    grid = np.linspace(first, max(first, last), points)
+    each = max(2, points // len(curves)) if held else points
+    shares = np.linspace(0, 1, each) ** (2 if early else 1)
+    if held:  # one may be over in a moment, long before another: each has as many places
+        every = np.unique([np.quantile(part[:, 0], shares) for part in curves])
+        kept = np.linspace(0, len(every) - 1, min(points, len(every)))
+        grid = every[kept.round().astype(int)]
+    else:
+        first, last = max(part[0, 0] for part in curves), min(part[-1, 0] for part in curves)
+        grid = first + max(0.0, last - first) * shares
     return grid, np.array([np.interp(grid, part[:, 0], part[:, 1]) for part in curves])
 
 

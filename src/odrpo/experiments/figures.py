@@ -43,10 +43,10 @@ PLACES: dict[str, Place] = {
 }
 HELD = ("seconds",)
 """Where a method's first seed may begin after others ended: its programs are compiled first."""
-LOGARITHMIC = ("episodes", "seconds")
-"""Where one method may go on for a hundred times as long as another."""
+LOGARITHMIC = {"episodes": WINDOW, "seconds": 0}
+"""Axes on which one method goes on a hundred times as long as another; where they begin."""
 DECADES = 3
-"""So much of an axis of seconds: before that are a few episodes alone."""
+"""So much of such an axis at most: before that are a few episodes alone."""
 CURVES = {f"curves_{place}": place for place in PLACES}
 """Figures by name, and what is on their x axis."""
 CERTIFICATES = "certificates"
@@ -95,7 +95,7 @@ def curves(results: Results, against: str) -> Figure:
         axes.set_xlabel({"seconds": "seconds of training"}.get(against, against))
         if against in LOGARITHMIC:
             axes.set_xscale("log")
-            begin = WINDOW if against == "episodes" else last / 10**DECADES
+            begin = max(LOGARITHMIC[against], last / 10**DECADES)
             if begin < last:
                 axes.set_xlim(left=begin)
             axes.xaxis.set_minor_formatter(NullFormatter())
@@ -126,7 +126,7 @@ def on_grid(
 def certificates(results: Results) -> Figure:
     """beta*, the share of the radius that is used, and the gap, over the training of our runs."""
     envs = [env for env in results.envs if _certified(results, env)]
-    rows = {"beta*": _beta, "distance / radius": _use, "gap / (1 + gain)": _gap}
+    rows = {"beta*": beta, "distance / radius": used, "gap / (1 + gain)": relative_gap}
     blocks, columns = -(-len(envs) // ACROSS), min(len(envs), ACROSS)
     figure, grid = plt.subplots(
         len(rows) * blocks,
@@ -179,16 +179,19 @@ def _png(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def _beta(updates: dict) -> np.ndarray:
-    beta = np.array(updates["beta"], float)
-    return np.where(beta > 0, beta, np.nan)
+def beta(updates: dict) -> np.ndarray:
+    """beta* of these updates; nan where it is 0, which has no logarithm."""
+    found = np.array(updates["beta"], float)
+    return np.where(found > 0, found, np.nan)
 
 
-def _use(updates: dict) -> np.ndarray:
+def used(updates: dict) -> np.ndarray:
+    """The share of the radius that each of them used."""
     return np.array(updates["distance"], float) / np.array(updates["radius"], float)
 
 
-def _gap(updates: dict) -> np.ndarray:
+def relative_gap(updates: dict) -> np.ndarray:
+    """The duality gap of each relative to 1 + the gain, 1e-12 at least; nan where it is unknown."""
     gap = np.abs(np.array(updates["gap"], float)) / (1 + np.abs(np.array(updates["gain"], float)))
     return np.maximum(gap, 1e-12)
 

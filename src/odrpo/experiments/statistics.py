@@ -97,16 +97,20 @@ def on_grid(
     curves = [part for part in curves if len(part)]
     if not curves:
         return np.zeros(0), np.zeros((0, 0))
-    each = max(2, points // len(curves)) if held else points
-    shares = np.linspace(0, 1, each) ** (2 if early else 1)
+    shares = np.linspace(0, 1, points) ** (2 if early else 1)
     if held:  # one may be over in a moment, long before another: each has as many places
-        every = np.unique([np.quantile(part[:, 0], shares) for part in curves])
-        kept = np.linspace(0, len(every) - 1, min(points, len(every)))
-        grid = every[kept.round().astype(int)]
+        places = [np.quantile(part[:, 0], shares) for part in curves]
+        ends = [part[[0, -1], 0] for part in curves]
+        grid = np.union1d(_some(np.unique(places), points), _some(np.unique(ends), points))
     else:
         first, last = max(part[0, 0] for part in curves), min(part[-1, 0] for part in curves)
         grid = first + max(0.0, last - first) * shares
     return grid, np.array([np.interp(grid, part[:, 0], part[:, 1]) for part in curves])
+
+
+def _some(values: np.ndarray, most: int) -> np.ndarray:
+    """Evenly at most so many of them, with the first and the last."""
+    return values[np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)]
 
 
 def _tail(returns: np.ndarray) -> float:

@@ -488,6 +488,29 @@ def test_runs_are_listed_found_and_shown(page) -> None:
     assert page.errors == []
 
 
+def with_ties() -> list:
+    """Runs in an order of their own, two gaps unknown and two the same."""
+    gaps = [2e-7, None, 1e-7, 2e-7, None]
+    return [made_up("CartPole-v1", "odrpo-kl", k, largest_gap=gap) for k, gap in enumerate(gaps)]
+
+
+@of_records(with_ties)
+def test_runs_are_sorted_by_keyboard_with_unknown_values_last(page) -> None:
+    head = page.locator("#list th[data-key='gap']")
+    for keys, order, seeds in (
+        ("Enter", "ascending", ["2", "0", "3", "1", "4"]),
+        ("Space", "descending", ["0", "3", "2", "1", "4"]),
+    ):
+        head.locator("button").focus()
+        page.keyboard.press(keys)
+        assert head.get_attribute("aria-sort") == order
+        assert page.locator("#list tbody td:nth-child(3)").all_inner_texts() == seeds
+    page.click("#list th button:text-is('seed')")
+    assert page.locator("#list th[aria-sort]").all_inner_texts() == ["seed"]
+    assert page.locator("#list tbody td:nth-child(3)").all_inner_texts() == list("01234")
+    assert page.errors == []
+
+
 def test_one_comes_back_to_where_one_was(page) -> None:
     row = page.locator("#list tbody a").nth(15)
     row.scroll_into_view_if_needed()

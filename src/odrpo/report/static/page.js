@@ -277,11 +277,26 @@ function drawCertificates(runs, prefix = "") {
 // The list of runs.
 let order = { key: null, up: true }, shown = PAGE;
 
+// What is unknown comes last, whichever way; equal ones stay as they are.
+function inOrder(a, b) {
+  const one = a[order.key], other = b[order.key];
+  if (one === null || other === null) return (one === null) - (other === null);
+  return one === other ? 0 : one > other === order.up ? 1 : -1;
+}
+
+function sortRuns(head) {
+  const { key } = head.dataset;
+  order = { key, up: order.key === key ? !order.up : true };
+  for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", order.up ? "ascending" : "descending");
+  listRuns();
+}
+
 function listRuns() {
   const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const text = (run) => `${run.env} ${run.name} ${run.label} seed ${run.seed}`.toLowerCase();
-  let runs = data.runs.filter((run) => words.every((word) => text(run).includes(word)));
-  if (order.key) runs = [...runs].sort((a, b) => (a[order.key] > b[order.key] ? 1 : -1) * (order.up ? 1 : -1));
+  const runs = data.runs.filter((run) => words.every((word) => text(run).includes(word)));
+  if (order.key) runs.sort(inOrder);
   const body = byId("list").tBodies[0];
   clear(body);
   for (const run of runs.slice(0, shown)) {
@@ -366,11 +381,7 @@ for (const button of document.querySelectorAll(".zoom button"))
   });
 byId("search").addEventListener("input", () => { shown = PAGE; listRuns(); });
 byId("more").addEventListener("click", () => { shown += PAGE; listRuns(); });
-for (const head of document.querySelectorAll("#list th"))
-  head.addEventListener("click", () => {
-    order = { key: head.dataset.key, up: order.key === head.dataset.key ? !order.up : true };
-    listRuns();
-  });
+for (const button of document.querySelectorAll("#list th button")) button.addEventListener("click", () => sortRuns(button.parentElement));
 // A row without a name belongs to the one above, and says so, in case that is out of sight. What a
 // row is, in a column without a header, a phone shows beneath the name.
 for (const table of document.querySelectorAll("#tables table")) {

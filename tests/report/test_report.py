@@ -511,6 +511,33 @@ def test_runs_are_sorted_by_keyboard_with_unknown_values_last(page) -> None:
     assert page.errors == []
 
 
+def a_thousand_records() -> list:
+    methods = ("odrpo-kl", "odrpo-wasserstein", "odrpo-sinkhorn", "ppo", "trpo")
+    tasks = ("Taxi-v4", "CartPole-v1", "Acrobot-v1", "Pendulum-v1")
+    kinds = [(env, method) for env in tasks for method in methods]
+    return [made_up(*kinds[k % 20], k // 20, variant="held" * (k % 3 == 0)) for k in range(1000)]
+
+
+@of_records(a_thousand_records)
+def test_a_page_of_a_thousand_runs_is_filtered_and_opens_runs(page) -> None:
+    assert page.inner_text("#found") == "1000 of 1000 runs"
+    assert page.locator("#list tbody tr").count() == 100
+    page.click("#more")
+    assert page.locator("#list tbody tr").count() == 200
+    page.check("#variants")
+    page.select_option("#task", "Acrobot-v1")
+    page.locator("#legend .controls button:text-is('all')").last.click()
+    assert coloured(page) > 500
+    page.fill("#search", "pendulum trpo 49")
+    assert page.inner_text("#found") == "1 of 1000 runs"
+    page.click("#list tbody tr")
+    page.wait_for_selector("#run-title:text('Pendulum-v1, TRPO')")
+    assert coloured(page, "run-curve") > 0
+    page.click("#back")
+    assert page.is_visible("#list")
+    assert page.errors == []
+
+
 def test_one_comes_back_to_where_one_was(page) -> None:
     row = page.locator("#list tbody a").nth(15)
     row.scroll_into_view_if_needed()

@@ -1,11 +1,13 @@
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from scipy import stats
 
 from odrpo.experiments import statistics
-from odrpo.experiments.figures import PLACES
+from odrpo.experiments.figures import PLACES, curves, placed
+from odrpo.experiments.tables import Results
 from tests.experiments.made_up import made_up
 
 
@@ -77,9 +79,24 @@ def test_curves_on_a_grid_are_where_all_of_them_are() -> None:
 
 def test_held_curves_go_on_as_they_end_and_begin_as_they_begin() -> None:
     one, other = np.array([[10.0, 1.0], [20.0, 3.0]]), np.array([[0.0, 5.0], [5.0, 7.0]])
-    grid, values = statistics.on_grid([one, other], points=5, held=True)
-    assert grid.tolist() == [0, 5, 10, 15, 20]
-    assert values.tolist() == [[1, 1, 1, 2, 3], [5, 7, 7, 7, 7]]
+    grid, values = statistics.on_grid([one, other], points=3, held=True)
+    assert grid.tolist() == [0, 5, 10, 20]
+    assert values.tolist() == [[1, 1, 1, 3], [5, 7, 7, 7]]
+
+
+def test_curves_of_a_moment_have_as_many_places_as_long_ones() -> None:
+    long, short = np.array([[0.0, 0.0], [1000.0, 0.0]]), np.array([[1.0, 0.0], [2.0, 0.0]])
+    grid, _ = statistics.on_grid([long, short], points=100, held=True)
+    assert ((grid >= 1) & (grid <= 2)).sum() >= 50
+    many = [short + shift for shift in np.linspace(0, 9, 60)]
+    assert 40 <= len(statistics.on_grid(many, points=40, held=True)[0]) <= 80
+
+
+def test_places_for_a_logarithmic_axis_are_closer_at_the_beginning() -> None:
+    curve = np.array([[1.0, 1.0], [10.0, 10.0]])
+    grid, values = statistics.on_grid([curve], points=4, early=True)
+    assert grid.tolist() == [1, 2, 5, 10]
+    assert values.tolist() == [[1, 2, 5, 10]]
 
 
 def test_curves_against_seconds_are_as_measured() -> None:
@@ -89,3 +106,34 @@ def test_curves_against_seconds_are_as_measured() -> None:
     assert measured[0] == 10
     assert measured[-1] == 11
     assert PLACES["seconds"](made_up("CartPole-v1", "ppo", seconds=11.0))[0] == pytest.approx(0.11)
+
+
+def test_episodes_that_end_at_once_are_one_place() -> None:
+    """Else a curve that is held before its beginning rises slowly to the end of its first batch."""
+    clock = {"timesteps": [500.0, 1000.0], "seconds": [0.0, 1.0]}
+    run = placed(made_up("CartPole-v1", "odrpo-kl", clock=clock), "seconds")
+    assert (np.diff(run[:, 0]) > 0).all()
+    assert run[0].tolist() == pytest.approx([0, -2.1])
+
+
+@pytest.mark.parametrize("against", PLACES)
+def test_logarithmic_axes_name_powers_of_ten_alone(against: str) -> None:
+    records = [made_up("CartPole-v1", "odrpo-kl", seed, seconds=300.0) for seed in range(3)]
+    figure = curves(Results(records), against)
+    figure.canvas.draw()
+    axis = figure.axes[0].xaxis
+    assert axis.get_scale() == ("linear" if against == "timesteps" else "log")
+    assert not any(label.get_text() for label in axis.get_minorticklabels())
+    if against == "seconds":
+        assert [label.get_text() for label in axis.get_majorticklabels()].count("100") == 1
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("against", PLACES)
+def test_few_episodes_or_none_make_a_figure(against: str) -> None:
+    for count in (0, 3):
+        record = made_up("CartPole-v1", "odrpo-kl")
+        figure = curves(Results([replace(record, played=record.played[:count])]), against)
+        left, right = figure.axes[0].get_xlim()
+        assert left < right
+        plt.close(figure)

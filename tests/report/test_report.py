@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 from PIL import Image
 
 from odrpo.experiments.findings import Findings
+from odrpo.experiments.record import CERTIFICATE
 from odrpo.report import build_report
 from odrpo.report.build import as_script
 from odrpo.report.data import OTHERS, page_data
@@ -82,13 +84,41 @@ def test_curves_against_seconds_are_of_all_seeds_though_they_do_not_overlap() ->
     """The first one, which compiles, begins after the second has ended."""
     clocks = [{"timesteps": [10, 1000], "seconds": seconds} for seconds in ([20, 22], [1, 3])]
     records = [made_up("CartPole-v1", "odrpo-kl", k, clock=c) for k, c in enumerate(clocks)]
-    curves = page_data(records)["tasks"]["CartPole-v1"]["axes"]["seconds"]
-    middle = curves["methods"]["odrpo-kl"]["middle"]
-    drawn = [x for x, value in zip(curves["grid"], middle, strict=True) if value is not None]
-    assert drawn[0] < 2
-    assert drawn[-1] == 22
-    first = next(value for value in middle if value is not None)
-    assert first < middle[-1] == 0
+    curves = page_data(records)["tasks"]["CartPole-v1"]["axes"]["seconds"]["odrpo-kl"]
+    grid, middle = curves["grid"], curves["middle"]
+    assert grid[0] < 2
+    assert grid[-1] == 22
+    assert middle[0] < middle[-1] == 0
+    for seed, (first, last) in zip(curves["seeds"], [(20, 22), (1, 3)], strict=True):
+        there = [x for x, value in zip(grid, seed, strict=True) if value is not None]
+        assert len(there) > 60
+        assert first <= there[0] <= there[-1] <= last
+
+
+def with_a_long_variant() -> list:
+    """A method, and a variant with a hundred times as many episodes in as many more seconds."""
+    many = np.stack([np.arange(1.0, 10_001), np.full(10_000, 5.0), np.ones(10_000)], axis=1)
+    long = {"variant": "paper", "played": many, "taken": 10_000, "seconds": 200.0}
+    records = [made_up("CartPole-v1", "odrpo-kl", seed, level=9.0) for seed in range(3)]
+    return records + [made_up("CartPole-v1", "odrpo-kl", seed, **long) for seed in range(3)]
+
+
+@pytest.mark.parametrize("against", ["timesteps", "episodes", "seconds"])
+def test_curves_have_all_their_points_beside_longer_ones(against: str) -> None:
+    axes = page_data(with_a_long_variant())["tasks"]["CartPole-v1"]["axes"][against]
+    for curves in axes.values():
+        assert len(set(curves["grid"])) > 150
+        assert len(curves["middle"]) == len(curves["low"]) == len(curves["grid"])
+        assert [len(seed) for seed in curves["seeds"]] == [len(curves["grid"])] * 3
+        assert None not in curves["middle"]
+
+
+def test_a_run_without_episodes_leaves_the_curves_of_the_others() -> None:
+    nothing = made_up("CartPole-v1", "odrpo-kl", 0, played=np.zeros((0, 3)))
+    data = page_data([nothing, *(made_up("CartPole-v1", "odrpo-kl", seed) for seed in (1, 2))])
+    curves = data["tasks"]["CartPole-v1"]["axes"]["timesteps"]["odrpo-kl"]
+    assert [len(seed) > 0 for seed in curves["seeds"]] == [False, True, True]
+    assert curves["middle"][-1] == 0
 
 
 def a_picture(width: int = 40) -> Picture:
@@ -245,20 +275,20 @@ def test_numbers_of_tasks_elsewhere_are_there() -> None:
     assert (run["last"], run["greedy"]) == (-100, -100)
 
 
+def shown_records() -> list:
+    settings = {HOSTILE: HOSTILE}
+    hostile = made_up("CartPole-v1", "odrpo-kl", 7, commit=HOSTILE, config=settings, refused=3)
+    return [*some_records(), hostile, made_up(HOSTILE, "odrpo-kl", 8)]
+
+
 @pytest.fixture
-def page(tmp_path: Path):
-    """The report in Chromium; whatever goes wrong in it is collected."""
+def page(tmp_path: Path, request: pytest.FixtureRequest):
+    """The report in Chromium, of other records where a test asks for them; errors are collected."""
     sync_api = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
         pytest.skip("there is no Chromium")
-    records = some_records()
-    hostile = made_up(
-        "CartPole-v1", "odrpo-kl", 7, commit=HOSTILE, config={HOSTILE: HOSTILE}, refused=3
-    )
-    other = made_up(HOSTILE, "odrpo-kl", 8)
-    (tmp_path / "report.html").write_text(
-        build_report([*records, hostile, other], HOSTILE_FINDINGS)
-    )
+    records = getattr(request, "param", shown_records)()
+    (tmp_path / "report.html").write_text(build_report(records, HOSTILE_FINDINGS))
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         view = browser.new_page(viewport={"width": 1100, "height": 900})
@@ -271,11 +301,18 @@ def page(tmp_path: Path):
         browser.close()
 
 
-def coloured(page) -> int:
-    """Pixels of the large chart that are drawn in some colour."""
+SCALE = "() => [chart.scales.x.min, chart.scales.x.max]"
+
+
+def of_records(make: Callable[[], list]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("page", [make], indirect=True)
+
+
+def coloured(page, chart: str = "chart") -> int:
+    """Pixels of a chart that are drawn in some colour."""
     return page.evaluate(
-        """() => {
-            const c = document.querySelector('#chart canvas');
+        """(chart) => {
+            const c = document.querySelector(`#${chart} canvas`);
             const p = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;
             let n = 0;
             for (let i = 0; i < p.length; i += 4) {
@@ -283,7 +320,8 @@ def coloured(page) -> int:
                 if (a > 60 && Math.max(r, g, b) - Math.min(r, g, b) > 60) n++;
             }
             return n;
-        }"""
+        }""",
+        chart,
     )
 
 
@@ -329,20 +367,108 @@ def test_variants_are_hidden_until_they_are_chosen(page) -> None:
 
 def test_zooming_by_dragging_and_by_button(page) -> None:
     page.select_option("#task", "CartPole-v1")
-    scale = "() => [chart.scales.x.min, chart.scales.x.max]"
-    before = page.evaluate(scale)
+    before = page.evaluate(SCALE)
     page.locator("#chart").scroll_into_view_if_needed()
     box = page.locator("#chart .u-over").bounding_box()
     page.mouse.move(box["x"] + 50, box["y"] + 50)
     page.mouse.down()
     page.mouse.move(box["x"] + 150, box["y"] + 60)
     page.mouse.up()
-    after = page.evaluate(scale)
+    after = page.evaluate(SCALE)
     assert after[1] - after[0] < (before[1] - before[0]) / 2
     page.click(".zoom button[data-part='1']")
-    assert page.evaluate(scale) == before
+    assert page.evaluate(SCALE) == before
     page.click(".zoom button[data-part='0.1']")
-    assert page.evaluate(scale)[1] == pytest.approx(before[1] / 10)
+    assert page.evaluate(SCALE)[1] == pytest.approx(before[1] / 10)
+    page.dblclick("#chart .u-over")
+    assert page.evaluate(SCALE) == before
+
+
+@of_records(with_a_long_variant)
+def test_hidden_variants_do_not_stretch_the_axis(page) -> None:
+    for against, ends in (
+        ("timesteps", [1e3, 1e4]),
+        ("episodes", [100, 1e4]),
+        ("seconds", [2, 200]),
+    ):
+        page.select_option("#axis", against)
+        page.uncheck("#log")
+        page.uncheck("#variants")
+        assert page.evaluate(SCALE) == [0, ends[0]]
+        page.check("#variants")
+        page.click("#legend .controls:nth-child(3) button:text-is('all')")
+        assert page.evaluate(SCALE) == [0, ends[1]]
+        page.hover("#chart .u-over", position={"x": 400, "y": 100})
+        assert page.inner_text("#readout").count("ODRPO-KL") == 1  # the other one has ended
+        page.click("#legend .controls:nth-child(3) button:text-is('none')")
+        assert page.evaluate(SCALE) == [0, ends[0]]
+        page.click("#legend .controls:nth-child(1) button:text-is('none')")
+        assert page.evaluate(SCALE) == [0, 1]
+        page.click("#legend .controls:nth-child(1) button:text-is('all')")
+    assert page.errors == []
+
+
+def test_seconds_and_episodes_have_a_logarithmic_axis_at_first(page) -> None:
+    page.select_option("#task", "CartPole-v1")
+    middle = "() => chart.posToVal(chart.over.clientWidth / 2, 'x')"
+    assert page.evaluate(middle) == pytest.approx(500)
+    for against, begin, end in (("seconds", 0.02, 2), ("episodes", 20, 100)):
+        page.select_option("#axis", against)
+        assert page.is_checked("#log")
+        assert page.evaluate(SCALE) == [begin, end]
+        assert page.evaluate(middle) == pytest.approx((begin * end) ** 0.5, rel=0.01)
+        assert coloured(page) > 500
+        page.click(".zoom button[data-part='0.1']")
+        assert page.evaluate(SCALE) == pytest.approx([begin, begin + (end - begin) / 10])
+        page.dblclick("#chart .u-over")
+        assert page.evaluate(SCALE) == [begin, end]
+        page.uncheck("#log")
+        assert page.evaluate(SCALE) == [0, end]
+        assert page.evaluate(middle) == pytest.approx(end / 2, rel=0.01)
+    page.select_option("#axis", "timesteps")
+    assert not page.is_checked("#log")
+    page.check("#log")
+    assert page.evaluate(SCALE) == [10, 1000]
+    page.click("#legend button:text-is('none')")
+    assert page.errors == []
+
+
+def test_places_on_a_logarithmic_axis_are_round(page) -> None:
+    ticks = "([low, high, width]) => logarithmicTicks({ bbox: { width } }, 0, low, high)"
+    assert page.evaluate(ticks, [0.3, 300, 200]) == pytest.approx([1, 10, 100])
+    wide = [0.5, 1, 2, 5, 10, 20, 50, 100, 200]
+    assert page.evaluate(ticks, [0.3, 300, 900]) == pytest.approx(wide)
+    assert page.evaluate(ticks, [41, 58, 900]) == pytest.approx([45, 50, 55])
+
+
+def with_unknown_certificates() -> list:
+    """The second of five updates has no certificate; the other run has none at all."""
+    updates = {name: [1.0, 2.0, 3.0, 4.0, 5.0] for name in CERTIFICATE}
+    some = updates | {name: [1.0, None, 1.0, 1.0, 1.0] for name in ("gap", "distance")}
+    none = updates | {name: [None] * 5 for name in ("gap", "distance")}
+    return [
+        made_up("CartPole-v1", "odrpo-kl", 0, updates=some),
+        made_up("CartPole-v1", "odrpo-kl", 1, updates=none, largest_gap=None, largest_use=None),
+    ]
+
+
+@of_records(with_unknown_certificates)
+def test_certificates_that_are_unknown_are_not_drawn(page) -> None:
+    page.wait_for_selector("#gap canvas")
+    for name, values in (
+        ("gap", [0.5, None, 0.25, 0.2, 1 / 6]),
+        ("use", [1, None, 1 / 3, 0.25, 0.2]),
+    ):
+        for number, drawn in ((0, values), (1, [None] * 5)):
+            page.evaluate("(k) => { location.hash = `run-${k}`; }", number)
+            page.wait_for_selector(f"#run-title:text('seed {number}')")
+            found = page.evaluate("(name) => small[`run-${name}`].data[1]", name)
+            assert found == [None if v is None else pytest.approx(v, rel=1e-4) for v in drawn]
+            assert (coloured(page, f"run-{name}") > 0) == (number == 0)
+            assert coloured(page, "run-beta") > 0
+        parts = page.evaluate("(name) => small[name].data.slice(1).map((y) => y[1])", name)
+        assert parts == [None, None]
+    assert page.errors == []
 
 
 def test_runs_are_listed_found_and_shown(page) -> None:
@@ -361,6 +487,56 @@ def test_runs_are_listed_found_and_shown(page) -> None:
     assert page.locator("#run-gap canvas").count() == 1
     assert "radius" in page.inner_text("#run-config")
     assert "refused" not in page.inner_text("#run-facts")
+    assert page.errors == []
+
+
+def with_ties() -> list:
+    """Runs in an order of their own, two gaps unknown and two the same."""
+    gaps = [2e-7, None, 1e-7, 2e-7, None]
+    return [made_up("CartPole-v1", "odrpo-kl", k, largest_gap=gap) for k, gap in enumerate(gaps)]
+
+
+@of_records(with_ties)
+def test_runs_are_sorted_by_keyboard_with_unknown_values_last(page) -> None:
+    head = page.locator("#list th[data-key='gap']")
+    for keys, order, seeds in (
+        ("Enter", "ascending", ["2", "0", "3", "1", "4"]),
+        ("Space", "descending", ["0", "3", "2", "1", "4"]),
+    ):
+        head.locator("button").focus()
+        page.keyboard.press(keys)
+        assert head.get_attribute("aria-sort") == order
+        assert page.locator("#list tbody td:nth-child(3)").all_inner_texts() == seeds
+    page.click("#list th button:text-is('seed')")
+    assert page.locator("#list th[aria-sort]").all_inner_texts() == ["seed"]
+    assert page.locator("#list tbody td:nth-child(3)").all_inner_texts() == list("01234")
+    assert page.errors == []
+
+
+def a_thousand_records() -> list:
+    methods = ("odrpo-kl", "odrpo-wasserstein", "odrpo-sinkhorn", "ppo", "trpo")
+    tasks = ("Taxi-v4", "CartPole-v1", "Acrobot-v1", "Pendulum-v1")
+    kinds = [(env, method) for env in tasks for method in methods]
+    return [made_up(*kinds[k % 20], k // 20, variant="held" * (k % 3 == 0)) for k in range(1000)]
+
+
+@of_records(a_thousand_records)
+def test_a_page_of_a_thousand_runs_is_filtered_and_opens_runs(page) -> None:
+    assert page.inner_text("#found") == "1000 of 1000 runs"
+    assert page.locator("#list tbody tr").count() == 100
+    page.click("#more")
+    assert page.locator("#list tbody tr").count() == 200
+    page.check("#variants")
+    page.select_option("#task", "Acrobot-v1")
+    page.locator("#legend .controls button:text-is('all')").last.click()
+    assert coloured(page) > 500
+    page.fill("#search", "pendulum trpo 49")
+    assert page.inner_text("#found") == "1 of 1000 runs"
+    page.click("#list tbody tr")
+    page.wait_for_selector("#run-title:text('Pendulum-v1, TRPO')")
+    assert coloured(page, "run-curve") > 0
+    page.click("#back")
+    assert page.is_visible("#list")
     assert page.errors == []
 
 

@@ -22,15 +22,15 @@ def make_report(
 ) -> None:
     """Make one HTML file of all records: tables, curves, certificates, runs, and pictures.
 
-    It needs nothing else, no network either: send it to whom you like.
+    It is one file that can be sent as it is, and needs no network.
 
     Example: odrpo report results --out report.html
 
     Args:
         folder: Where `odrpo reproduce` left its records.
         out: The file; else report.html in that folder.
-        pictures: Whether to draw what the policies do, where their models are still there, and to
-            keep that in DIR/pictures; else pictures that were kept are shown.
+        pictures: Draw the policies whose models are still in DIR/runs and store the
+            pictures in DIR/pictures; with --no-pictures only stored ones are shown.
     """
     from odrpo.report import build_report  # matplotlib is slow to import
     from odrpo.report.pictures import every_picture

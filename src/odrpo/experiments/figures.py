@@ -11,12 +11,12 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, NullFormatter
 
 from odrpo.experiments import published, statistics
 from odrpo.experiments.record import CLOCK, Record
+from odrpo.experiments.results import NAMES, Results
 from odrpo.experiments.runs import METHODS, OURS
-from odrpo.experiments.tables import NAMES, Results
 from odrpo.presets import TASKS
 from odrpo.records import WINDOW
 
@@ -43,6 +43,10 @@ PLACES: dict[str, Place] = {
 }
 HELD = ("seconds",)
 """Where a method's first seed may begin after others ended: its programs are compiled first."""
+LOGARITHMIC = {"episodes": WINDOW, "seconds": 0}
+"""Axes on which one method goes on a hundred times as long as another; where they begin."""
+DECADES = 3
+"""So much of such an axis at most: before that are a few episodes alone."""
 CURVES = {f"curves_{place}": place for place in PLACES}
 """Figures by name, and what is on their x axis."""
 CERTIFICATES = "certificates"
@@ -75,14 +79,12 @@ def curves(results: Results, against: str) -> Figure:
     columns = min(len(results.envs), COLUMNS)
     figure, grid = _panels(len(results.envs), columns)
     for axes, env in zip(grid, results.envs, strict=False):
-        middles = []
+        middles, last = [], 0.0
         for method in METHODS:
-            runs = [
-                np.stack([PLACES[against](record), statistics.curve(record)[:, 1]], axis=1)
-                for record in results.of(env, method)
-                if len(record.played)
-            ]
-            middles.append(_draw(axes, runs, COLOURS[method], NAMES[method], against in HELD))
+            runs = [placed(record, against) for record in results.of(env, method)]
+            places, values = on_grid(runs, against)
+            middles.append(_draw(axes, places, values, COLOURS[method], NAMES[method]))
+            last = max([last, *places[-1:]])
         best = max(v.mean for m, v in published.LAST_TENTH[env].items() if m in OURS)
         axes.axhline(best, color="grey", ls="--", lw=1, label="the paper's best ODRPO")
         lines, optimum = [best], TASKS[env].optimum
@@ -91,10 +93,13 @@ def curves(results: Results, against: str) -> Figure:
             lines.append(optimum)
         axes.set_title(env)
         axes.set_xlabel({"seconds": "seconds of training"}.get(against, against))
-        if against == "episodes":  # those that fail have ten times fewer: theirs are long
+        if against in LOGARITHMIC:
             axes.set_xscale("log")
-            axes.set_xlim(left=WINDOW)
-        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+            begin = max(LOGARITHMIC[against], last / 10**DECADES)
+            if begin < last:
+                axes.set_xlim(left=begin)
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_major_formatter("{x:g}" if against == "seconds" else EngFormatter(sep=""))
         _limit(axes, middles, lines)
     for axes in grid[::columns]:
         axes.set_ylabel(f"return, mean of {WINDOW} episodes")
@@ -102,10 +107,26 @@ def curves(results: Results, against: str) -> Figure:
     return figure
 
 
+def placed(record: Record, against: str) -> np.ndarray:
+    """Where the episodes of a run lie, and the mean return until there, (E, 2).
+
+    Of those that end at once in a batch the last stands for all.
+    """
+    run = np.stack([PLACES[against](record), statistics.curve(record)[:, 1]], axis=1)
+    return run[np.diff(run[:, 0], append=np.inf) > 0]
+
+
+def on_grid(
+    runs: Sequence[np.ndarray], against: str, points: int = 200
+) -> tuple[np.ndarray, np.ndarray]:
+    """These of several seeds at the same places, (P,) and (seeds, P)."""
+    return statistics.on_grid(runs, points, against in HELD, against in LOGARITHMIC)
+
+
 def certificates(results: Results) -> Figure:
     """beta*, the share of the radius that is used, and the gap, over the training of our runs."""
     envs = [env for env in results.envs if _certified(results, env)]
-    rows = {"beta*": _beta, "distance / radius": _use, "gap / (1 + gain)": _gap}
+    rows = {"beta*": beta, "distance / radius": used, "gap / (1 + gain)": relative_gap}
     blocks, columns = -(-len(envs) // ACROSS), min(len(envs), ACROSS)
     figure, grid = plt.subplots(
         len(rows) * blocks,
@@ -158,25 +179,27 @@ def _png(figure: Figure) -> bytes:
     return file.getvalue()
 
 
-def _beta(updates: dict) -> np.ndarray:
-    beta = np.array(updates["beta"], float)
-    return np.where(beta > 0, beta, np.nan)
+def beta(updates: dict) -> np.ndarray:
+    """beta* of these updates; nan where it is 0, which has no logarithm."""
+    found = np.array(updates["beta"], float)
+    return np.where(found > 0, found, np.nan)
 
 
-def _use(updates: dict) -> np.ndarray:
+def used(updates: dict) -> np.ndarray:
+    """The share of the radius that each of them used."""
     return np.array(updates["distance"], float) / np.array(updates["radius"], float)
 
 
-def _gap(updates: dict) -> np.ndarray:
+def relative_gap(updates: dict) -> np.ndarray:
+    """The duality gap of each relative to 1 + the gain, 1e-12 at least; nan where it is unknown."""
     gap = np.abs(np.array(updates["gap"], float)) / (1 + np.abs(np.array(updates["gain"], float)))
     return np.maximum(gap, 1e-12)
 
 
-def _draw(axes: Axes, runs: list[np.ndarray], colour: str, name: str, held: bool) -> np.ndarray:
-    """The seeds of a method; returns their interquartile mean on an even grid."""
-    if not runs:
-        return np.zeros(0)
-    grid, values = statistics.on_grid(runs, held=held)
+def _draw(axes: Axes, grid: np.ndarray, values: np.ndarray, colour: str, name: str) -> np.ndarray:
+    """The seeds of a method; returns their interquartile mean."""
+    if not len(grid):
+        return grid
     for run in values:
         axes.plot(grid, run, color=colour, lw=0.5, alpha=0.3)
     middle = statistics.interquartile_mean(values)

@@ -7,15 +7,24 @@ from typing import Any
 import numpy as np
 
 from odrpo.experiments import published, statistics
-from odrpo.experiments.figures import COLOURS, HELD, PLACES
+from odrpo.experiments.figures import (
+    COLOURS,
+    LOGARITHMIC,
+    PLACES,
+    beta,
+    on_grid,
+    placed,
+    relative_gap,
+    used,
+)
 from odrpo.experiments.record import Record
+from odrpo.experiments.results import NAMES, Results
 from odrpo.experiments.runs import OURS
-from odrpo.experiments.tables import NAMES, Results
 from odrpo.presets import TASKS
 
 MOST_POINTS, FEWEST_POINTS, ALL_POINTS = 160, 40, 80_000
 """Points of a curve: fewer where there are very many runs."""
-DRAWN = ("timesteps", "beta", "radius", "distance", "gap", "gain")
+DRAWN = {"beta": beta, "use": used, "gap": relative_gap}
 OTHERS = (
     *("#ff00ff", "#004bff", "#00d200", "#ff96e1", "#785a00", "#9600ff", "#008700", "#c300a5"),
     *("#0096ff", "#c37800", "#874b69", "#00d2c3", "#ff3ca5", "#ff7869", "#c378ff", "#a5b4ff"),
@@ -38,7 +47,7 @@ def page_data(records: Sequence[Record]) -> Json:
     named = {(env, m["label"]): m for env, task in tasks.items() for m in task["methods"]}
     configs: list[Json] = []
     runs = [_run(r, named[r.env, r.label], configs, points) for r in records]
-    return {"tasks": tasks, "runs": runs, "configs": configs}
+    return {"tasks": tasks, "runs": runs, "configs": configs, "logarithmic": LOGARITHMIC}
 
 
 def tasks_of(records: Sequence[Record]) -> list[str]:
@@ -48,7 +57,7 @@ def tasks_of(records: Sequence[Record]) -> list[str]:
 
 
 def _task(results: Results, env: str, points: int) -> Json:
-    """The curves of all runs of a task on common grids: timesteps, episodes and seconds."""
+    """The curves of all runs of a task, against timesteps, episodes and seconds."""
     labels = [label for found, label in results.found if found == env]
     labels.sort(key=lambda label: ("+" in label, _rank(label), label))
     groups = {label: results.of(env, label) for label in labels}
@@ -60,7 +69,10 @@ def _task(results: Results, env: str, points: int) -> Json:
     if optimum is not None:
         lines["optimum"] = optimum
     return {
-        "axes": {name: _curves(groups, name, points) for name in PLACES},
+        "axes": {
+            name: {label: _curves(group, name, points) for label, group in groups.items()}
+            for name in PLACES
+        },
         "methods": _methods(labels),
         "lines": lines,
     }
@@ -86,57 +98,33 @@ def _named(label: str) -> Json:
     return {"name": name, "variant": variant}
 
 
-def _curves(groups: dict[str, list[Record]], against: str, points: int) -> Json:
-    every = [record for group in groups.values() for record in group if len(record.played)]
-    last = max((PLACES[against](record)[-1] for record in every), default=1.0)
-    grid = np.linspace(0, last, points)
-    found: Json = {"grid": _listed(grid), "methods": {}}
-    for label, group in groups.items():
-        values = np.array([_on(grid, record, against) for record in group])
-        known = _held(values) if against in HELD else values
-        there = np.isfinite(known).all(axis=0)
-        whole = known[:, there]
-        middle = np.full((3, points), np.nan)
-        if whole.size:
-            middle[0, there] = statistics.interquartile_mean(whole)
-            if len(group) > 2:
-                middle[1:, there] = statistics.interval(whole)
-        found["methods"][label] = {
-            "middle": _listed(middle[0]),
-            "low": _listed(middle[1]),
-            "high": _listed(middle[2]),
-            "seeds": [_listed(row) for row in values],
-        }
+def _curves(group: list[Record], against: str, points: int) -> Json:
+    """The seeds of a method at places of their own, their middle and its interval."""
+    runs = [placed(record, against) for record in group]
+    grid, values = on_grid(runs, against, points)
+    found: Json = {"grid": _listed(grid), "middle": [], "low": [], "high": []}
+    if len(values):
+        found["middle"] = _listed(statistics.interquartile_mean(values))
+    if len(values) > 2:
+        found["low"], found["high"] = map(_listed, statistics.interval(values))
+    rows = iter(values)
+    found["seeds"] = [_there(grid, next(rows), run) if len(run) else [] for run in runs]
     return found
 
 
-def _held(values: np.ndarray) -> np.ndarray:
-    """Wherever one of them is; others stay as they end there, or as they begin."""
-    places, known = np.arange(values.shape[1]), np.isfinite(values)
-    filled = [
-        np.interp(places, places[k], row[k]) if k.any() else row
-        for row, k in zip(values, known, strict=True)
-    ]
-    return np.where(known.any(axis=0), filled, np.nan)
-
-
-def _on(grid: np.ndarray, record: Record, against: str) -> np.ndarray:
-    """A curve on a grid; nothing where it is not."""
-    if not len(record.played):
-        return np.full(len(grid), np.nan)
-    place, returns = PLACES[against](record), statistics.curve(record)[:, 1]
-    values = np.interp(grid, place, returns)
-    step = grid[1] - grid[0]
-    return np.where((grid < place[0] - step) | (grid > place[-1] + step), np.nan, values)
+def _there(grid: np.ndarray, values: np.ndarray, run: np.ndarray) -> list[float | None]:
+    """Not where a run is held that has ended or not yet begun."""
+    return _listed(np.where((grid < run[0, 0]) | (grid > run[-1, 0]), np.nan, values))
 
 
 def _certificates(record: Record, points: int) -> Json:
     """What is drawn of them."""
     if not record.updates:
         return {}
-    count = len(record.updates["timesteps"])
-    kept = np.unique(np.linspace(0, count - 1, points).round().astype(int))
-    return {name: [_short(record.updates[name][k]) for k in kept] for name in DRAWN}
+    at = np.array(record.updates["timesteps"], float)
+    kept = np.unique(np.linspace(0, len(at) - 1, points).round().astype(int))
+    found = {"timesteps": at, **{name: values(record.updates) for name, values in DRAWN.items()}}
+    return {name: _listed(values[kept]) for name, values in found.items()}
 
 
 def _run(record: Record, method: Json, configs: list[Json], points: int) -> Json:

@@ -29,7 +29,7 @@ function engineering(value) {
 function axes(xLabel, extra) {
   const common = { stroke: ink, grid: { stroke: soft }, ticks: { stroke: soft } };
   const values = (u, ticks) => ticks.map((tick) => (tick === null ? "" : engineering(tick)));
-  return [{ ...common, label: xLabel, values, labelSize: 18 }, { ...common, size: 72, values, ...extra }];
+  return [{ ...common, label: xLabel, values, size: 36, labelSize: 18 }, { ...common, size: 72, values, ...extra }];
 }
 
 function clear(element) {
@@ -44,47 +44,67 @@ function chartHeight() {
   return Math.min(460, Math.max(280, window.innerHeight * 0.55));
 }
 
-// Lines of methods: the seeds of each, the interval and the middle; then what is known of the task.
-function curvesOf(task, found, methods, withSeeds, width) {
-  const columns = [found.grid], series = [{}], bands = [], middles = [];
+// Lines of methods, each at places of its own: the seeds, the interval and the middle; then what is
+// known of the task.
+function curvesOf(task, found, methods, withSeeds, width, least = null) {
+  const [begin, end] = reach(found, methods, least);
+  const tables = [[[begin, end]]], series = [{}], bands = [];
+  const add = (table, column, style) => {
+    table.push(column);
+    series.push({ points: { show: false }, spanGaps: true, ...style });
+  };
   for (const method of methods) {
-    const own = found.methods[method.label];
-    const line = { stroke: method.colour, points: { show: false }, spanGaps: true };
-    if (withSeeds) for (const seed of own.seeds) {
-      columns.push(seed);
-      series.push({ ...line, width: 0.7, alpha: 0.35 });
+    const own = found[method.label], table = [own.grid], stroke = method.colour;
+    if (!own.middle.length) continue;
+    if (withSeeds) for (const seed of own.seeds) add(table, seed, { stroke, width: 0.7, alpha: 0.35 });
+    if (own.low.length) {
+      for (const side of [own.high, own.low]) add(table, side, { stroke, width: 0 });
+      bands.push({ series: [series.length - 2, series.length - 1], fill: method.colour + "26" });
     }
-    if (own.low.some((value) => value !== null)) {
-      columns.push(own.high, own.low);
-      series.push({ ...line, width: 0 }, { ...line, width: 0 });
-      bands.push({ series: [columns.length - 2, columns.length - 1], fill: method.colour + "26" });
-    }
-    columns.push(own.middle);
-    series.push({ ...line, width });
-    middles.push([columns.length - 1, method]);
+    add(table, own.middle, { stroke, width });
+    tables.push(table);
   }
   for (const [name, value] of Object.entries(task.lines)) {
-    columns.push(found.grid.map(() => value));
-    series.push({ stroke: "#808890", width: 1, dash: name === "optimum" ? [2, 4] : [8, 5], points: { show: false } });
-    middles.push([columns.length - 1, { name }]);
+    const table = [[begin, end]];
+    add(table, [value, value], { stroke: "#808890", width: 1, dash: name === "optimum" ? [2, 4] : [8, 5] });
+    tables.push(table);
   }
-  return { columns, series, bands, middles };
+  // Zooming asks for a range too, and never for more than all.
+  const range = (u, low, high) => [Math.max(low, begin), Math.min(high, end)];
+  return { columns: uPlot.join(tables), series, bands, x: { time: false, distr: least === null ? 1 : 3, range } };
 }
 
 function drawCurves() {
-  const env = byId("task").value, against = byId("axis").value, task = data.tasks[env];
-  const found = task.axes[against], methods = drawnMethods(task);
-  const { columns, series, bands, middles } = curvesOf(task, found, methods, byId("seeds").checked, 2.2);
+  const env = byId("task").value, against = byId("axis").value;
+  const task = data.tasks[env], found = task.axes[against], methods = drawnMethods(task);
+  const least = byId("log").checked ? data.logarithmic[against] ?? 0 : null;
+  const { columns, series, bands, x } = curvesOf(task, found, methods, byId("seeds").checked, 2.2, least);
+  const [across, up] = axes(against, { label: "return, mean of 20 episodes", labelSize: 18 });
   if (chart) chart.destroy();
   const box = byId("chart");
   chart = new uPlot({
     width: widthOf(box), height: chartHeight(),
-    series, bands, axes: axes(against, { label: "return, mean of 20 episodes", labelSize: 18 }), legend: { show: false },
-    scales: { x: { time: false }, y: { range: limits(task, found, methods) } },
-    cursor: { drag: { x: true, y: false } },
-    hooks: { setCursor: [(u) => readOut(u, middles, against)] },
+    series, bands, axes: [least === null ? across : { ...across, splits: logarithmicTicks, filter: (u, ticks) => ticks }, up], legend: { show: false },
+    scales: { x, y: { range: limits(task, found, methods) } },
+    cursor: { drag: { x: true, y: false }, points: { show: false } },
+    hooks: { setCursor: [(u) => readOut(u, task, found, methods, against)] },
   }, columns, box);
-  drawCertificates(env);
+  const drawn = new Set(methods.map((method) => method.label));
+  drawCertificates(data.runs.filter((run) => run.env === env && drawn.has(run.label)));
+}
+
+// Places of a logarithmic axis that have room for their names; even ones where it is hardly a power of ten.
+function logarithmicTicks(u, axis, low, high) {
+  const decades = Math.log10(high / low), room = u.bbox.width / uPlot.pxRatio / decades, found = [];
+  if (decades < 1) {
+    const least = (high - low) / 5, power = 10 ** Math.floor(Math.log10(least));
+    const step = power * [1, 2, 5, 10].find((times) => times * power >= least);
+    for (let k = Math.ceil(low / step); k * step <= high; k++) found.push(k * step);
+    return found;
+  }
+  for (let k = Math.floor(Math.log10(low)); k <= Math.log10(high); k++)
+    for (const digit of room > 150 ? [1, 2, 5] : [1]) found.push(digit * 10 ** k);
+  return found.filter((tick) => low <= tick && tick <= high);
 }
 
 // A small chart of each task, which leads to the large one.
@@ -103,13 +123,13 @@ function drawOverview() {
       byId("task").dispatchEvent(new Event("change"));
     });
     byId("tiles").append(tile);
-    const { columns, series, bands } = curvesOf(task, found, methods, false, 1.6);
+    const { columns, series, bands, x: scale } = curvesOf(task, found, methods, false, 1.6);
     const plain = { font: "10px system-ui", size: 22, gap: 2 };
     const [x, y] = axes("timesteps", {}).map(({ label, labelSize, ...axis }) => ({ ...axis, ...plain }));
     tiles.push(new uPlot({
-      width: tile.lastChild.clientWidth, height: 130, padding: [6, 8, 0, 0], series, bands, legend: { show: false }, cursor: { show: false },
+      width: tile.lastChild.clientWidth, height: 130, padding: [6, 14, 0, 0], series, bands, legend: { show: false }, cursor: { show: false },
       axes: [{ ...x, space: 60 }, { ...y, size: 44, space: 28 }],
-      scales: { x: { time: false, range: reach(found, methods) }, y: { range: limits(task, found, methods) } },
+      scales: { x: scale, y: { range: limits(task, found, methods) } },
     }, columns, tile.lastChild));
   }
   for (const [name, colour] of names) {
@@ -124,16 +144,18 @@ function drawnMethods(task) {
   return task.methods.filter((method) => !hidden.has(method.label) && (withVariants || !method.variant));
 }
 
-// As far as these went: others may have gone on for longer.
-function reach(found, methods) {
-  const ends = methods.map((method) => found.methods[method.label].middle.findLastIndex((value) => value !== null));
-  return () => [0, found.grid[Math.max(1, ...ends)]];
+// From where to where these go. A logarithmic axis has three decades: before that are a few episodes alone.
+function reach(found, methods, least) {
+  const grids = methods.map((method) => found[method.label].grid).filter((grid) => grid.length);
+  const end = Math.max(0, ...grids.map((grid) => grid[grid.length - 1])) || 1;
+  const begin = Math.max(least, end / 1000, Math.min(...grids.map((grid) => grid[0])));
+  return [least === null ? 0 : Math.min(begin, end / 2), end];
 }
 
 // How bad a beginning was says little: the lowest twentieth of all points is cut off.
 function limits(task, found, methods) {
   const lines = Object.values(task.lines), every = [...lines];
-  for (const method of methods) every.push(...found.methods[method.label].middle.filter((value) => value !== null));
+  for (const method of methods) every.push(...found[method.label].middle);
   if (!every.length) return () => [0, 1];
   every.sort((a, b) => a - b);
   const low = Math.min(every[Math.floor(every.length / 20)], ...lines), high = every[every.length - 1];
@@ -141,17 +163,28 @@ function limits(task, found, methods) {
   return () => [low - 0.05 * room, high + 0.08 * room];
 }
 
-function readOut(u, middles, against) {
-  const box = byId("readout"), index = u.cursor.idx;
+// A curve between its places; nothing where it is not.
+function valueAt(grid, values, x) {
+  const k = grid.findIndex((place) => place >= x);
+  if (k < 0 || x < grid[0]) return null;
+  if (grid[k] === x) return values[k];
+  return values[k - 1] + ((x - grid[k - 1]) / (grid[k] - grid[k - 1])) * (values[k] - values[k - 1]);
+}
+
+function readOut(u, task, found, methods, against) {
+  const box = byId("readout");
   clear(box);
-  if (index === null || index === undefined) return;
-  box.append(make("span", `${against} ${engineering(u.data[0][index])}:`));
-  for (const [column, method] of middles) {
-    if (u.data[column][index] === null) continue;
-    const text = make("span", `${method.name} ${short(u.data[column][index])}`);
-    if (method.colour) text.style.color = method.colour;
+  if (u.cursor.left < 0) return;
+  const x = u.posToVal(u.cursor.left, "x");
+  box.append(make("span", `${against} ${engineering(Number(x.toPrecision(3)))}:`));
+  for (const method of methods) {
+    const own = found[method.label], value = valueAt(own.grid, own.middle, x);
+    if (value === null) continue;
+    const text = make("span", `${method.name} ${short(value)}`);
+    text.style.color = method.colour;
     box.append(text);
   }
+  for (const [name, value] of Object.entries(task.lines)) box.append(make("span", `${name} ${short(value)}`));
 }
 
 function drawLegend() {
@@ -218,12 +251,12 @@ const SHARE = { range: (u, low, high) => [0, Math.max(1.05, 1.05 * high)] };
 // Small charts: lines that have places of their own are put onto one axis.
 function drawSmall(id, title, lines, scale) {
   const box = emptied(id);
-  const own = lines.filter((line) => line.x.length);
+  const own = lines.filter((line) => line.y.length);
   if (!own.length) return;
   const log = scale === LOGARITHMIC;
   const tables = own.map((line) => [line.x, line.y.map((value) => (log && !(value >= LEAST) ? null : value))]);
   const columns = uPlot.join(tables);
-  const series = [{}, ...own.map((line) => ({ stroke: line.colour, width: 1, alpha: 0.8, spanGaps: true, points: { show: false } }))];
+  const series = [{}, ...own.map((line) => ({ stroke: line.colour, width: 1, alpha: 0.8, points: { show: false } }))];
   small[id] = new uPlot({
     title, width: widthOf(box), height: 200, series, legend: { show: false },
     axes: axes("timesteps", log ? powers : {}),
@@ -231,33 +264,39 @@ function drawSmall(id, title, lines, scale) {
   }, columns, box);
 }
 
-function certificateLines(runs) {
-  const part = (run, y) => ({ x: run.updates.timesteps, y, colour: run.colour });
-  const some = runs.filter((run) => run.updates.timesteps);
-  return {
-    beta: some.map((run) => part(run, run.updates.beta)),
-    use: some.map((run) => part(run, run.updates.distance.map((value, k) => value / run.updates.radius[k]))),
-    gap: some.map((run) => part(run, run.updates.gap.map((value, k) => Math.max(LEAST, Math.abs(value) / (1 + Math.abs(run.updates.gain[k])))))),
-  };
-}
+const CERTIFICATES = { beta: ["beta*", LOGARITHMIC], use: ["distance / radius", SHARE], gap: ["gap / (1 + gain)", LOGARITHMIC] };
 
-function drawCertificates(env) {
-  const drawn = new Set(drawnMethods(data.tasks[env]).map((method) => method.label));
-  const runs = data.runs.filter((run) => run.env === env && drawn.has(run.label));
-  const lines = certificateLines(runs);
-  drawSmall("beta", "beta*", lines.beta, LOGARITHMIC);
-  drawSmall("use", "distance / radius", lines.use, SHARE);
-  drawSmall("gap", "gap / (1 + gain)", lines.gap, LOGARITHMIC);
+function drawCertificates(runs, prefix = "") {
+  const certified = runs.filter((run) => run.updates.timesteps);
+  for (const [name, [title, scale]] of Object.entries(CERTIFICATES)) {
+    const lines = certified.map((run) => ({ x: run.updates.timesteps, y: run.updates[name], colour: run.colour }));
+    drawSmall(prefix + name, title, lines, scale);
+  }
 }
 
 // The list of runs.
 let order = { key: null, up: true }, shown = PAGE;
 
+// What is unknown comes last, whichever way; equal ones stay as they are.
+function inOrder(a, b) {
+  const one = a[order.key], other = b[order.key];
+  if (one === null || other === null) return (one === null) - (other === null);
+  return one === other ? 0 : one > other === order.up ? 1 : -1;
+}
+
+function sortRuns(head) {
+  const { key } = head.dataset;
+  order = { key, up: order.key === key ? !order.up : true };
+  for (const other of head.parentElement.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", order.up ? "ascending" : "descending");
+  listRuns();
+}
+
 function listRuns() {
   const words = byId("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const text = (run) => `${run.env} ${run.name} ${run.label} seed ${run.seed}`.toLowerCase();
-  let runs = data.runs.filter((run) => words.every((word) => text(run).includes(word)));
-  if (order.key) runs = [...runs].sort((a, b) => (a[order.key] > b[order.key] ? 1 : -1) * (order.up ? 1 : -1));
+  const runs = data.runs.filter((run) => words.every((word) => text(run).includes(word)));
+  if (order.key) runs.sort(inOrder);
   const body = byId("list").tBodies[0];
   clear(body);
   for (const run of runs.slice(0, shown)) {
@@ -296,15 +335,11 @@ function showRun(number) {
     `last tenth ${short(run.last)}, greedy ${short(run.greedy)} over ${run.returns.episodes} episodes` +
     (run.gap === null ? "" : `; largest gap of all updates ${short(run.gap)}, largest use of the radius ${short(run.use)}`) +
     (run.refused > 0 ? `; ${run.refused.toLocaleString("en")} updates refused` : "");
-  const found = data.tasks[run.env].axes.timesteps;
-  const seeds = data.runs.filter((other) => other.env === run.env && other.label === run.label);
-  const values = found.methods[run.label].seeds[seeds.indexOf(run)];
-  drawSmall("run-curve", "return in training", [{ x: found.grid, y: values, colour: run.colour }], {});
+  const { grid, seeds } = data.tasks[run.env].axes.timesteps[run.label];
+  const alike = data.runs.filter((other) => other.env === run.env && other.label === run.label);
+  drawSmall("run-curve", "return in training", [{ x: grid, y: seeds[alike.indexOf(run)], colour: run.colour }], {});
   drawHistogram("run-evaluation", run);
-  const lines = certificateLines([run]);
-  drawSmall("run-beta", "beta*", lines.beta, LOGARITHMIC);
-  drawSmall("run-use", "distance / radius", lines.use, SHARE);
-  drawSmall("run-gap", "gap / (1 + gain)", lines.gap, LOGARITHMIC);
+  drawCertificates([run], "run-");
   fill("run-config", data.configs[run.config]);
   fill("run-versions", { commit: run.commit, ...run.machine, ...run.versions });
   window.scrollTo(0, 0);
@@ -338,19 +373,16 @@ function route() {
 
 for (const env of Object.keys(data.tasks)) byId("task").append(make("option", env));
 for (const id of ["task", "variants"]) byId(id).addEventListener("change", drawLegend);
-for (const id of ["task", "axis", "seeds", "variants"]) byId(id).addEventListener("change", drawCurves);
+byId("axis").addEventListener("change", () => { byId("log").checked = byId("axis").value in data.logarithmic; });
+for (const id of ["task", "axis", "log", "seeds", "variants"]) byId(id).addEventListener("change", drawCurves);
 for (const button of document.querySelectorAll(".zoom button"))
   button.addEventListener("click", () => {
-    const grid = chart.data[0];
-    chart.setScale("x", { min: grid[0], max: grid[grid.length - 1] * Number(button.dataset.part) });
+    const [min, end] = chart.scales.x.range(chart, -Infinity, Infinity);
+    chart.setScale("x", { min, max: min + (end - min) * Number(button.dataset.part) });
   });
 byId("search").addEventListener("input", () => { shown = PAGE; listRuns(); });
 byId("more").addEventListener("click", () => { shown += PAGE; listRuns(); });
-for (const head of document.querySelectorAll("#list th"))
-  head.addEventListener("click", () => {
-    order = { key: head.dataset.key, up: order.key === head.dataset.key ? !order.up : true };
-    listRuns();
-  });
+for (const button of document.querySelectorAll("#list th button")) button.addEventListener("click", () => sortRuns(button.parentElement));
 // A row without a name belongs to the one above, and says so, in case that is out of sight. What a
 // row is, in a column without a header, a phone shows beneath the name.
 for (const table of document.querySelectorAll("#tables table")) {

@@ -23,6 +23,7 @@ NO_PICTURES = (
     "again: to see its policy, use another folder, `odrpo reproduce --out DIR`."
 )
 STATIC = files("odrpo.report") / "static"
+SCRIPTS = ("shared.js", "curves.js", "small.js", "runs.js", "page.js")
 
 
 def build_report(
@@ -36,7 +37,7 @@ def build_report(
     return Template(_file("page.html")).substitute(
         style=_file("uPlot.min.css") + _file("page.css"),
         library=_file("uPlot.iife.min.js"),
-        script=_file("page.js"),
+        script="".join(map(_file, SCRIPTS)),
         data=as_script(page_data(records)),
         summary=html.escape(summary),
         conclusions=_conclusions(records, findings),

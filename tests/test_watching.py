@@ -70,13 +70,20 @@ def test_on_a_terminal_it_has_a_line_for_each(tmp_path: Path) -> None:
     assert "0 finished, 1 running, 1 waiting" in text
 
 
+def test_a_stop_is_seen_while_runs_save_themselves(tmp_path: Path) -> None:
+    pool = Pool(tmp_path, [RUN], jobs=2)
+    pool.working = [at_work(tmp_path, RUN, 25_000, 60)]
+    pool.outcome.stopped = True
+    assert "stopping after the present updates" in shown(pool, terminal=True)
+
+
 def test_elsewhere_it_tells_what_is_over(tmp_path: Path) -> None:
     pool = Pool(tmp_path, [], jobs=2)
     assert shown(pool, terminal=False) == ""
     pool.outcome.done.append(RUN)
     pool.outcome.failed[Run("Taxi-v4", "ppo", 0, 1)] = "why"
     text = shown(pool, terminal=False)
-    assert text.startswith("2 runs finished, 1 failed, 0 left")
+    assert text.startswith("1 run finished, 1 failed, 0 left")
 
 
 def test_the_last_run_is_not_shared_out(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_where_the_paper_counts_episodes_equal_timesteps_have_a_row_of_their_own
     records = [made_up("CartPole-v1", "odrpo-kl", level=400.0)]
     records += [made_up("CartPole-v1", "ppo", played=late)]
     rows = of(records, "last_tenth")
-    assert rows["CartPole-v1|here, 1 k steps"][6] == "0 (1)"
+    assert rows["CartPole-v1|here, 200 episodes of 1 k steps"][6] == "0 (1)"
     assert rows["|here, 1 k steps"][6] == "500 (1)"
     against = of(records, "against_baselines")
     differences = next(iter(against.values()))[3:6]
@@ -163,7 +163,7 @@ def test_at_a_glance_takes_the_best_baseline() -> None:
     taxi, ant = at_a_glance(Results(records)).rows
     texts = [cell.text for cell in taxi]
     assert texts == ["Taxi-v4", "1 k steps", "7", "-", "-", "7", "-200 (TRPO)", "-16", "7.93"]
-    assert ant[6].text == "1751 (PPO) of the paper"
+    assert ant[6].text == "1751 (PPO of the paper)"
 
 
 def test_baselines_with_the_defaults_of_their_library_are_marked() -> None:

@@ -15,6 +15,7 @@ from odrpo.cli.options import optional
 from odrpo.cli.watching import View
 from odrpo.experiments.estimate import Pace, done_before, in_words, of_all
 from odrpo.experiments.findings import read_findings
+from odrpo.experiments.installed import what_is_missing
 from odrpo.experiments.plan import published_plan
 from odrpo.experiments.pool import Outcome, Pool, cores
 from odrpo.experiments.record import Record, read_all
@@ -49,7 +50,7 @@ def reproduce(
     Tables and figures of all records go into OUT. It can be stopped (Ctrl-C) or killed at any
     moment; the same command goes on. TRPO, PPO and A2C need the extra `baselines`.
 
-    Example: odrpo reproduce --tasks taxi,cartpole --methods odrpo-kl,ppo --seeds 5
+    Example: odrpo reproduce --tasks taxi,cartpole --methods odrpo-kl,ppo --seeds 5 --out out/paper
 
     Args:
         tasks: Which, with commas between: taxi, nchain, cliffwalking, cartpole, acrobot,
@@ -95,12 +96,17 @@ def reproduce(
         missing = _missing(every, out, jobs, console)
         done = f"nothing to do: all runs are recorded in {escape(str(out))}"
         console.print(_listed(missing, read_all(out)) if missing else done)
+        if lacking := what_is_missing(missing):
+            console.print(f"[yellow]note:[/] {escape(lacking)}", highlight=False)
         return
     stop = StopRequest()
     try:
         (out / "runs").mkdir(parents=True, exist_ok=True)
         with FileLock(out / "runs" / "lock", timeout=0):
-            outcome = _run(Pool(out, _missing(every, out, jobs, console), jobs), stop, console)
+            missing = _missing(every, out, jobs, console)
+            if lacking := what_is_missing(missing):
+                raise ValueError(lacking)
+            outcome = _run(Pool(out, missing, jobs), stop, console)
             _publish(out, page, console)
     except Timeout as error:
         raise ValueError(f"out: another process is running experiments in {out}") from error
@@ -181,7 +187,7 @@ def _listed(runs: Sequence[Run], records: Sequence[Record]) -> Table:
     for column in ("task", "method"):
         table.add_column(column, no_wrap=True)
     table.add_column("seeds", justify="right", overflow="fold")
-    for column in ("timesteps", "time"):
+    for column in ("timesteps", "each"):
         table.add_column(column, justify="right", no_wrap=True)
     pace = Pace(records)
     alike: dict[tuple[str, str], list[Run]] = {}

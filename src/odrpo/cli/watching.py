@@ -17,6 +17,8 @@ from odrpo.experiments.record import Record, read
 from odrpo.experiments.status import read_status
 from odrpo.experiments.table import counted
 
+STOPPING = "[bold]stopping after the present updates ...[/] (Ctrl-C again: at once)"
+
 
 class View:
     """Shows what a pool does."""
@@ -48,17 +50,18 @@ class View:
         self.recorded = len(pool.outcome.done)
         over = [*pool.outcome.done, *pool.outcome.failed]
         if self.live is not None:
-            self.live.update(self._table(pool, len(over)))
+            self.live.update(self._table(pool))
         elif len(over) > self.said:
             self.said = len(over)
             failed = f", {len(pool.outcome.failed)} failed" if pool.outcome.failed else ""
             left = f"{len(pool.waiting) + len(pool.working)} left"
             self.console.print(
-                f"{counted(len(over), 'run')} finished{failed}, {left}, {self._time_left(pool)}"
+                f"{counted(len(pool.outcome.done), 'run')} finished{failed}, {left}, "
+                f"{self._time_left(pool)}"
             )
 
-    def _table(self, pool: Pool, over: int) -> Group:
-        table = Table(box=None, pad_edge=False)
+    def _table(self, pool: Pool) -> Group:
+        table = Table(box=None, pad_edge=False, show_header=bool(pool.working))
         for column in ("run", "", "timesteps", "return", "left"):
             table.add_column(column, justify="right" if column not in ("run", "") else "left")
         for worker in pool.working:
@@ -67,15 +70,16 @@ class View:
             left = self._left(pool, worker, status)
             table.add_row(
                 escape(worker.run.name),
-                ProgressBar(worker.run.timesteps, min(done, worker.run.timesteps), width=24),
+                ProgressBar(worker.run.timesteps, min(done, worker.run.timesteps), width=16),
                 f"{done:,}",
                 "-" if reward is None else f"{reward:.1f}",
                 in_words(left) if done else "starting",
             )
         failed = f", [red]{len(pool.outcome.failed)} failed[/]" if pool.outcome.failed else ""
+        then = STOPPING if pool.outcome.stopped else self._time_left(pool)
         line = Text.from_markup(
-            f"{over} finished{failed}, {len(pool.working)} running, {len(pool.waiting)} waiting; "
-            f"{self._time_left(pool)}"
+            f"{len(pool.outcome.done)} finished{failed}, {len(pool.working)} running, "
+            f"{len(pool.waiting)} waiting; {then}"
         )
         return Group(table, line)
 

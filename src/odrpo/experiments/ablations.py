@@ -126,4 +126,4 @@ def _beside(preset: np.ndarray, changed: np.ndarray, cell: Cell) -> Cell:
 
 def _notes(finding: str | None) -> list[str]:
     known = [finding] if finding else []
-    return [*known, "Last tenth of the training episodes, mean and every seed."]
+    return [*known, "Last tenth of the training episodes, mean (the best in bold) and every seed."]

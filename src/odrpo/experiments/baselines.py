@@ -14,6 +14,7 @@ import numpy as np
 
 from odrpo.envs.make import made
 from odrpo.experiments.evaluation import play
+from odrpo.experiments.installed import NOT_INSTALLED
 from odrpo.experiments.record import CLOCK, Record, columns, surroundings, thinned
 from odrpo.experiments.runs import Run
 from odrpo.experiments.status import Status
@@ -218,10 +219,7 @@ def _model(run: Run, settings: Settings, limit: int | None) -> tuple[Any, Any]:
         from stable_baselines3.common.monitor import Monitor
         from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
     except ImportError as error:
-        raise ValueError(
-            f"methods: {run.method} needs Stable-Baselines3, which is not installed; pip install "
-            "torch==2.13.0, then 'odrpo[baselines]'"
-        ) from error
+        raise ValueError(f"methods: {run.method}: {NOT_INSTALLED}") from error
     torch.set_num_threads(1)
     kinds = {"trpo": TRPO, "ppo": PPO, "a2c": A2C}
     own = {k: _scheduled(v) for k, v in settings.items() if k != "source"}

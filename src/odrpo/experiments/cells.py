@@ -19,7 +19,12 @@ def _spread(values: np.ndarray, best: float | None) -> Cell:
         return Cell("-")
     mean = values.mean()
     text = estimate(mean, values.std(ddof=1)) if len(values) > 1 else number(mean)
-    return Cell(f"{text} ({len(values)})", mean == best)
+    return Cell(f"{text} ({len(values)})", _as_good(mean, best))
+
+
+def _as_good(mean: float, best: float | None) -> bool:
+    """As far as it is shown."""
+    return best is not None and number(mean) == number(best)
 
 
 def best_mean(every: Sequence[np.ndarray]) -> float | None:
@@ -34,7 +39,7 @@ def every_seed(values: np.ndarray, best: float | None) -> Cell:
     if not len(values):
         return Cell("-")
     each = " ".join(number(value) for value in np.sort(values))
-    return Cell(f"{number(values.mean())} ({each})", values.mean() == best)
+    return Cell(f"{number(values.mean())} ({each})", _as_good(values.mean(), best))
 
 
 def known(value: Value | None) -> Cell:

@@ -43,6 +43,10 @@ REPLAY = (
     "timestep; TRPO, PPO and A2C learn from each sample once or a few times. Much of the lead over "
     "them is that; SAC, TD3 and TQC, which learn from replay too, are in a table of their own."
 )
+SHORT = (
+    "**Short runs**: these have a tenth of the timesteps or so, to see that everything works. They "
+    "are not to be compared with the paper, nor with each other."
+)
 COMMIT = re.compile(r"[0-9a-f]{7,40}\+?")
 
 
@@ -54,7 +58,9 @@ def limits(records: Sequence[Record]) -> list[str]:
     tabular, continuous = (
         any(env in GROUPS[group] for env in results.envs) for group in ("tabular", "continuous")
     )
+    short = any(r.timesteps < TASKS[r.env].timesteps for r in records if r.env in TASKS)
     told = [
+        SHORT if short else "",
         ENVIRONMENTS,
         _budgets(results),
         SETTINGS,

@@ -40,9 +40,9 @@ def results_page(
             *(f"![Learning curves against {x}]({where}/{name}.png)" for name, x in CURVES.items()),
             "Interquartile means of the seeds with 95 % bootstrap intervals; each seed is thin. "
             "The lowest twentieth of all points, mostly beginnings, is cut off. Seconds are those "
-            "of training, compilation included, as measured beside the timesteps; where a record "
-            "has their sum alone, they are spread evenly. A run that is over, while others of its "
-            "method go on, counts there as it ended.",
+            "of training as measured beside the timesteps, without what the first update takes "
+            "longer than the others: a first seed compiles, see the table of wall-clock. Where a "
+            "record has their sum alone, they are spread evenly.",
         ]
     if CERTIFICATES in drawn:
         parts += [

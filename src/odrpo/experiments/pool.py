@@ -13,7 +13,7 @@ from odrpo.experiments.estimate import done_before
 from odrpo.experiments.runs import Run
 
 ONE_THREAD = ("NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-SECONDS_TO_STOP = 60.0
+SECONDS_TO_STOP, PAUSE = 60.0, 0.2
 
 
 def cores() -> int:
@@ -79,9 +79,9 @@ class Pool:
                         self.outcome.failed[run] = str(error)
                 self._collect()
                 show(self)
-                time.sleep(0.2)
+                time.sleep(PAUSE)
         finally:
-            self._stop_all()
+            self._stop_all(show)
         return self.outcome
 
     def _begin(self, run: Run) -> None:
@@ -124,16 +124,17 @@ class Pool:
             elif not stopped:
                 self.outcome.failed[worker.run] = _reason(worker.run.folder(self.out), code)
 
-    def _stop_all(self) -> None:
+    def _stop_all(self, show: Callable[["Pool"], None]) -> None:
         for worker in self.working:
             worker.process.terminate()
         deadline = time.monotonic() + SECONDS_TO_STOP
+        while self.working and time.monotonic() < deadline:
+            show(self)
+            time.sleep(PAUSE)
+            self._collect(stopped=True)
         for worker in self.working:
-            try:
-                worker.process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-                worker.process.wait()
+            worker.process.kill()
+            worker.process.wait()
         self._collect(stopped=True)
 
 

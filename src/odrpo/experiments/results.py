@@ -49,9 +49,10 @@ class Results:
 
     def budget(self, env: str) -> str:
         """How long the runs of a task were, as the table counts it."""
-        if counts_episodes(env) and self._timesteps(env) == [TASKS[env].timesteps]:
-            return f"{TASKS[env].episodes} episodes"
-        return self.steps(env)
+        if not counts_episodes(env):
+            return self.steps(env)
+        full = self._timesteps(env) == [TASKS[env].timesteps]
+        return f"{TASKS[env].episodes} episodes" + ("" if full else f" of {self.steps(env)}")
 
     def steps(self, env: str, variant: str = "") -> str:
         """How long the runs of a task were."""

@@ -99,30 +99,19 @@ def by_chance(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def on_grid(
-    curves: Sequence[np.ndarray], points: int = 200, held: bool = False, early: bool = False
+    curves: Sequence[np.ndarray], points: int = 200, early: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Several curves at the same places, (P,) and (seeds, P): only where all of them are.
 
-    Held: wherever one of them is; others stay as they end there, or as they begin. Early: more of
-    the places are at the beginning, which a logarithmic axis stretches.
+    Early: more of the places are at the beginning, which a logarithmic axis stretches.
     """
     curves = [part for part in curves if len(part)]
     if not curves:
         return np.zeros(0), np.zeros((0, 0))
     shares = np.linspace(0, 1, points) ** (2 if early else 1)
-    if held:  # one may be over in a moment, long before another: each has as many places
-        places = [np.quantile(part[:, 0], shares) for part in curves]
-        ends = [part[[0, -1], 0] for part in curves]
-        grid = np.union1d(_some(np.unique(places), points), _some(np.unique(ends), points))
-    else:
-        first, last = max(part[0, 0] for part in curves), min(part[-1, 0] for part in curves)
-        grid = first + max(0.0, last - first) * shares
+    first, last = max(part[0, 0] for part in curves), min(part[-1, 0] for part in curves)
+    grid = first + max(0.0, last - first) * shares
     return grid, np.array([np.interp(grid, part[:, 0], part[:, 1]) for part in curves])
-
-
-def _some(values: np.ndarray, most: int) -> np.ndarray:
-    """Evenly at most so many of them, with the first and the last."""
-    return values[np.linspace(0, len(values) - 1, min(most, len(values))).round().astype(int)]
 
 
 def _tail(returns: np.ndarray) -> float:

@@ -96,8 +96,8 @@ def timesteps(results: Results) -> Table:
         ["task, threshold", "", *HEADER, "our goal"],
         rows,
         [
-            "Medians over seeds, in thousands, where more than half of them got there; in brackets "
-            "how many did of how many.",
+            "Medians over seeds, in thousands, where more than half of them got there, the least "
+            "in bold; in brackets how many did of how many.",
             *_of_defaults(rows),
         ],
     )
@@ -126,9 +126,9 @@ def against_baselines(results: Results) -> Table:
                 Cell(env),
                 Cell(f"{number(ours[mine])} ({NAMES[mine]})"),
                 Cell(f"{number(theirs[its])} ({NAMES[its]}, {'here' if here else 'paper'})"),
-                Cell(difference(ours[mine], theirs[its]), ours[mine] > theirs[its]),
+                Cell(difference(ours[mine], theirs[its])),
                 Cell(_at_equal_timesteps(results, env)),
-                Cell(difference(ours[mine], best), ours[mine] > best),
+                Cell(difference(ours[mine], best)),
                 Cell(difference(best_ours, best)),
             ]
         )
@@ -301,7 +301,7 @@ def at_a_glance(results: Results) -> Table:
             continue
         paper = {m: v.mean for m, v in published.LAST_TENTH[env].items()}
         here = _means(results, env, BASELINES)
-        best = _best(here) if here else f"{_best({m: paper[m] for m in BASELINES})} of the paper"
+        best = _best(here) if here else _best({m: paper[m] for m in BASELINES}, " of the paper")
         rows.append(
             [
                 Cell(env),
@@ -328,10 +328,10 @@ def _greedy(results: Results, env: str, label: str) -> Cell:
     return Cell(number(values.mean() if len(values) else None))
 
 
-def _best(means: dict[str, float]) -> str:
+def _best(means: dict[str, float], whose: str = "") -> str:
     """The best method's mean and its name."""
     best = max(means, key=means.__getitem__)
-    return f"{number(means[best])} ({NAMES[best]})"
+    return f"{number(means[best])} ({NAMES[best]}{whose})"
 
 
 DEFAULTS = "†"

@@ -138,6 +138,7 @@ def _run(record: Record, method: Json, configs: list[Json], points: int) -> Json
         "timesteps": record.timesteps,
         "episodes": len(record.played),
         "last": _short(statistics.last_tenth(record)),
+        "within": _within(record),
         "greedy": _short(statistics.greedy(record)),
         "seconds": record.seconds,
         "gap": _short(record.largest_gap),
@@ -150,6 +151,14 @@ def _run(record: Record, method: Json, configs: list[Json], points: int) -> Json
         "commit": record.commit,
         "machine": record.machine,
     }
+
+
+def _within(record: Record) -> Json | None:
+    """Where the paper counts episodes and a run has more of them: how many, and all of them."""
+    episodes = TASKS[record.env].episodes if record.env in TASKS else None
+    if episodes is None or len(record.played) <= episodes:
+        return None
+    return {"episodes": episodes, "all": _short(statistics.last_tenth_of_all(record))}
 
 
 def _histogram(returns: np.ndarray) -> Json:

@@ -36,8 +36,10 @@ function listRuns() {
   byId("more").hidden = runs.length <= shown;
 }
 
-// A page for one run, instead of all else; where one was in the list is where one comes back to.
-let place = 0;
+// A page for one run, instead of all else; where one was in the list is where one comes back to, but
+// for a link that leads elsewhere.
+let place = 0, followed = false;
+document.addEventListener("click", (event) => { followed = Boolean(event.target.closest("nav a")); });
 
 function fill(id, values) {
   const table = byId(id);
@@ -57,7 +59,7 @@ function showRun(number) {
   byId("run-title").textContent = `${run.env}, ${run.name}, seed ${run.seed}`;
   byId("run-facts").textContent =
     `${run.timesteps.toLocaleString("en")} timesteps, ${run.episodes.toLocaleString("en")} episodes, ${short(run.seconds)} s of training; ` +
-    `last tenth ${short(run.last)}, greedy ${short(run.greedy)} over ${run.returns.episodes} episodes` +
+    `last tenth ${run.within ? `of the first ${run.within.episodes} episodes ${short(run.last)}, of all ${short(run.within.all)}` : short(run.last)}, greedy ${short(run.greedy)} over ${run.returns.episodes} episodes` +
     (run.gap === null ? "" : `; largest gap of all updates ${short(run.gap)}, largest use of the radius ${short(run.use)}`) +
     (run.refused > 0 ? `; ${run.refused.toLocaleString("en")} updates refused` : "");
   const { grid, seeds } = data.tasks[run.env].axes.timesteps[run.label];
@@ -92,6 +94,6 @@ function route() {
   showRun(match ? Number(match[1]) : -1);
   if (match || !wasAlone) return;
   fitCharts();
-  if (place && ["", "#runs"].includes(location.hash)) window.scrollTo(0, place);
+  if (place && !followed) window.scrollTo(0, place);
   else byId(location.hash.slice(1))?.scrollIntoView();
 }

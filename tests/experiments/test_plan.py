@@ -20,12 +20,13 @@ def test_every_task_has_its_runs() -> None:
     for method in METHODS:
         assert seeds_of("Taxi-v4", method) == seeds_of("Acrobot-v1", method) == [0, 1, 2, 3, 4]
     assert seeds_of("CartPole-v1", "odrpo-wasserstein+ties-move") == [0, 1, 2, 3, 4]
-    for method in ("odrpo-kl", "trpo", "ppo", "a2c"):
-        assert seeds_of("Ant-v5", method) == [24, 25, 26]
+    assert seeds_of("Ant-v5", "odrpo-kl") == [24, 25, 26]
+    for method in ("trpo", "ppo", "a2c"):
+        assert seeds_of("Ant-v5", method) == [24, 25]
     assert seeds_of("Reacher-v5", "odrpo-kl+gaussian") == [20, 21, 22]
     assert seeds_of("HalfCheetah-v5", "odrpo-wasserstein") == [33, 34, 35]
     assert seeds_of("Reacher-v5", "odrpo-kl+paper-budget") == [20, 21, 22]
-    assert seeds_of("Hopper-v5", "odrpo-kl+paper-budget") == [47, 48]
+    assert seeds_of("Hopper-v5", "odrpo-kl+paper-budget") == [47]
     assert seeds_of("Ant-v5", "odrpo-kl+paper-budget") == []
     assert seeds_of("Swimmer-v5", "odrpo-kl") == [20]
 

@@ -21,9 +21,9 @@ PARTS = (
     Part(GROUPS["tabular"] + GROUPS["discrete"], METHODS, 5, tuple(VARIANTS)),
     Part(GROUPS["continuous"], ("odrpo-kl",), 3, ("gaussian",)),
     Part(("HalfCheetah-v5",), ("odrpo-wasserstein",), 3),
-    Part(GROUPS["continuous"], BASELINES, 3),
+    Part(GROUPS["continuous"], BASELINES, 2),
     Part(("InvertedPendulum-v5", "Reacher-v5"), ("odrpo-kl",), 3, ("paper-budget",)),
-    Part(("Hopper-v5", "Walker2d-v5"), ("odrpo-kl",), 2, ("paper-budget",)),
+    Part(("Hopper-v5", "Walker2d-v5"), ("odrpo-kl",), 1, ("paper-budget",)),
     Part(tuple(env for env in ELSEWHERE if env not in UNPUBLISHED), ("odrpo-kl",), 1),
 )
 

@@ -62,7 +62,7 @@ def test_the_papers_timesteps_have_rows_of_their_own() -> None:
     bold = [cell.text for cell in every_table(records)[0].rows[1] if cell.bold]
     assert bold == []  # there is none that it could be better than
     told = " ".join(limits(records))
-    assert "ODRPO-KL has all of the paper's on Hopper-v5 too." in told
+    assert "ODRPO-KL has all of the paper's on Hopper-v5 (2 seeds) too." in told
     assert "Hopper-v5 1 k." in told
     assert "Below our goals" not in told  # 3500, which is for these timesteps
     assert "Below our goals" in " ".join(limits(records[:1]))

@@ -80,9 +80,10 @@ def _budgets(results: Results) -> str:
         f"**Budgets**: every method has the same timesteps on a task, {every}. With continuous "
         "actions these are fewer than the paper's where the table says so."
     )
-    longer = [env for env in results.envs if results.of(env, f"odrpo-kl+{LONGER}")]
-    if longer:
-        told += f" {NAMES['odrpo-kl']} has all of the paper's on {_of(longer)} too."
+    longer = {env: len(results.of(env, f"odrpo-kl+{LONGER}")) for env in results.envs}
+    whole = [f"{env} ({counted(seeds, 'seed')})" for env, seeds in longer.items() if seeds]
+    if whole:
+        told += f" {NAMES['odrpo-kl']} has all of the paper's on {_of(whole)} too."
     return told + (EPISODES if any(map(counts_episodes, results.envs)) else "")
 
 

@@ -22,7 +22,9 @@ def film_strip(model: ODRPO) -> Picture:
     """Moments of one greedy episode."""
     name = model.env_id
     if sys.platform == "linux" and "DISPLAY" not in os.environ:
-        os.environ.setdefault("MUJOCO_GL", "egl")  # MuJoCo would look for a window
+        # Else MuJoCo and SDL would look for a window, and complain.
+        os.environ.setdefault("MUJOCO_GL", "egl")
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     follow: dict[str, Any] = {"camera_name": "track"} if name in RUNNERS else {}
     try:
         env = gymnasium.make(name or "", render_mode="rgb_array", **follow)

@@ -40,8 +40,9 @@ A_MODEL = (
 )
 REPLAY = (
     "**Continuous actions**: ours learns from replay, as the paper's does, with an update a "
-    "timestep; TRPO, PPO and A2C learn from each sample once or a few times. Much of the lead over "
-    "them is that; SAC, TD3 and TQC, which learn from replay too, are in a table of their own."
+    "timestep; TRPO, PPO and A2C learn from each sample once or a few times. How much of the lead "
+    "over them is due to that is not measured here; SAC, TD3 and TQC, which learn from replay too, "
+    "are in a table of their own."
 )
 SHORT = (
     "**Short runs**: these have a tenth of the timesteps or so, to see that everything works. They "

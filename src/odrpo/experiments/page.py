@@ -42,7 +42,8 @@ def results_page(
             "The lowest twentieth of all points, mostly beginnings, is cut off. Seconds are those "
             "of training as measured beside the timesteps, without what the first update takes "
             "longer than the others: a first seed compiles, see the table of wall-clock. Where a "
-            "record has their sum alone, they are spread evenly.",
+            "record has their sum alone, they are spread evenly. Runs were made on different days, "
+            "beside more or less other work.",
         ]
     if CERTIFICATES in drawn:
         parts += [
